@@ -1,0 +1,112 @@
+"""Every error that Thrifty raises on purpose.
+
+::
+
+    ThriftyError
+    ├── InvalidInput (also a ValueError)
+    │   ├── InvalidProblem       features, levels or actions that make no problem
+    │   ├── InvalidParameter     a policy's or an environment's parameter out of its range
+    │   ├── InvalidTable         contexts, rewards or costs that cannot be replayed
+    │   ├── InvalidPurchase      a mask that does not fit the problem
+    │   ├── InvalidObservation   codes or costs that cannot have been seen
+    │   ├── InvalidAction        an action that does not exist or is not available
+    │   └── InvalidReward        a reward that is not a number in [0, 1]
+    ├── UnknownName (also a KeyError)
+    ├── RoundError
+    │   ├── OutOfTurn            a step of a round taken before or after its time
+    │   ├── UnknownRound         a round that was never asked for
+    │   ├── RoundClosed          a second reward for the same round
+    │   └── EnvironmentEnded     no rounds are left to play
+    ├── SaveError
+    │   ├── ForeignFile          not a file of ours
+    │   ├── DamagedFile          ours, but its checksum does not hold
+    │   └── UnsupportedVersion   ours, but written in a format this version cannot read
+    └── CheckFailed (also an AssertionError)
+
+A message says what was wrong, why it matters and what to do. Whatever raises one of these has
+changed no state.
+"""
+
+from __future__ import annotations
+
+
+class ThriftyError(Exception):
+    """The root of the tree: catch it to catch everything below."""
+
+
+class InvalidInput(ThriftyError, ValueError):
+    """Something handed in cannot be used."""
+
+
+class InvalidProblem(InvalidInput):
+    """Features, levels or actions that make no problem."""
+
+
+class InvalidParameter(InvalidInput):
+    """A parameter outside of the values it may take."""
+
+
+class InvalidTable(InvalidInput):
+    """Contexts, rewards or costs that cannot be replayed."""
+
+
+class InvalidPurchase(InvalidInput):
+    """A purchase that does not fit the problem."""
+
+
+class InvalidObservation(InvalidInput):
+    """Codes or costs that cannot have been seen."""
+
+
+class InvalidAction(InvalidInput):
+    """An action that does not exist or is not available."""
+
+
+class InvalidReward(InvalidInput):
+    """A reward that is not a number in [0, 1]."""
+
+
+class UnknownName(ThriftyError, KeyError):
+    """A name that is not among the ones known."""
+
+    __str__ = Exception.__str__  # KeyError would print the message's repr
+
+
+class RoundError(ThriftyError):
+    """A round is not in the state that the call needs."""
+
+
+class OutOfTurn(RoundError):
+    """A step of a round taken before or after its time."""
+
+
+class UnknownRound(RoundError):
+    """A round that was never asked for."""
+
+
+class RoundClosed(RoundError):
+    """A round that has had its reward already."""
+
+
+class EnvironmentEnded(RoundError):
+    """No rounds are left to play."""
+
+
+class SaveError(ThriftyError):
+    """A saved file cannot be written or read."""
+
+
+class ForeignFile(SaveError):
+    """The file was not written by Thrifty."""
+
+
+class DamagedFile(SaveError):
+    """The file was written by Thrifty and has changed since."""
+
+
+class UnsupportedVersion(SaveError):
+    """The file's format is not one that this version reads."""
+
+
+class CheckFailed(ThriftyError, AssertionError):
+    """A policy or an environment breaks a promise of its interface."""

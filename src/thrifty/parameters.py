@@ -1,0 +1,112 @@
+"""What a parameter may be, declared as data beside it, with one uniform message."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from thrifty.errors import InvalidParameter
+
+
+class Constraint(Protocol):
+    """The values that a parameter may take."""
+
+    def accepts(self, value: Any) -> bool:
+        """Whether `value` is one of them."""
+
+    def __str__(self) -> str:
+        """Complete the sentence "it must be ..."."""
+
+
+@dataclass(frozen=True)
+class Real:
+    """A finite number between `low` and `high`, the ends included unless `open`.
+
+    >>> Real(0, 1, open=True).accepts(1)
+    False
+    >>> print(Real(0, 1, open=True))
+    a number with 0 < value < 1
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open: bool = False
+
+    def accepts(self, value: Any) -> bool:
+        """Whether `value` is a real number (not a bool) in the interval."""
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            return False
+        number = float(value)
+        inside = (
+            self.low < number < self.high if self.open else self.low <= number <= self.high
+        )
+        return math.isfinite(number) and inside
+
+    def __str__(self) -> str:
+        less = "<" if self.open else "<="
+        left = "" if self.low == -math.inf else f"{self.low} {less} "
+        right = "" if self.high == math.inf else f" {less} {self.high}"
+        return f"a number with {left}value{right}"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from `low` on.
+
+    >>> Whole(1).accepts(0), Whole(1).accepts(2.0), Whole(1).accepts(2)
+    (False, False, True)
+    """
+
+    low: int = 0
+
+    def accepts(self, value: Any) -> bool:
+        """Whether `value` is an integer (not a bool) of at least `low`."""
+        return (
+            isinstance(value, numbers.Integral)
+            and not isinstance(value, bool)
+            and int(value) >= self.low
+        )
+
+    def __str__(self) -> str:
+        return f"a whole number, at least {self.low}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few names (or True and False).
+
+    >>> print(Choice("ordinal", "one-hot"))
+    one of 'ordinal', 'one-hot'
+    """
+
+    values: tuple[Any, ...]
+
+    def __init__(self, *values: Any) -> None:
+        object.__setattr__(self, "values", values)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether `value` is one of the choices, of the same type."""
+        return any(type(value) is type(choice) and value == choice for choice in self.values)
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(map(repr, self.values))
+
+
+FLAG = Choice(True, False)
+
+
+def check_parameter(name: str, value: Any, allowed: Constraint, *, owner: str) -> None:
+    """Refuse `value` unless `allowed` accepts it.
+
+    >>> check_parameter("delta", 1.5, Real(0, 1, open=True), owner="NCCUCRL2")
+    Traceback (most recent call last):
+        ...
+    thrifty.errors.InvalidParameter: NCCUCRL2's delta is 1.5, but it must be a number with 0 < \
+value < 1: choose another value.
+    """
+    if not allowed.accepts(value):
+        raise InvalidParameter(
+            f"{owner}'s {name} is {value!r}, but it must be {allowed}: choose another value."
+        )

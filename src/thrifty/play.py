@@ -1,0 +1,54 @@
+"""The one loop: a policy plays an environment."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thrifty.environment import Environment
+from thrifty.errors import InvalidParameter
+from thrifty.parameters import Whole, check_parameter
+from thrifty.policy import Policy
+from thrifty.rounds import Run
+
+
+def play(policy: Policy, environment: Environment, *, rounds: int | None = None) -> Run:
+    """Let `policy` play `environment` from its first round on, `rounds` rounds or to its end.
+
+    >>> from thrifty.environments import Replay
+    >>> from thrifty.policies import UCB1
+    >>> world = Replay(contexts=[[0], [1]], rewards=[[1, 0], [1, 0]], costs=[[0.1], [0.1]])
+    >>> play(UCB1(world.problem), world).gains
+    array([1., 1.])
+    """
+    rounds = _number_of_rounds(environment, rounds)
+    observed = np.zeros((rounds, environment.problem.n_features), dtype=np.bool_)
+    actions = np.zeros(rounds, dtype=np.int64)
+    rewards = np.zeros(rounds)
+    costs = np.zeros(rounds)
+    environment.reset(seed=None)
+    for t in range(rounds):
+        if policy.reads_price_list:
+            policy.read_price_list(environment.price_list())  # type: ignore[attr-defined]
+        observation = environment.reveal(policy.choose_features())
+        action = policy.choose_action(observation)
+        reward = environment.step(action)
+        policy.update(observation, action, reward)
+        observed[t], costs[t] = observation.mask, observation.total_cost
+        actions[t], rewards[t] = action, reward
+    return Run(observed, actions, rewards, costs)
+
+
+def _number_of_rounds(environment: Environment, rounds: int | None) -> int:
+    horizon: int | None = getattr(environment, "horizon", None)
+    if rounds is None and horizon is None:
+        raise InvalidParameter(
+            "this environment never ends, so play cannot know when to stop: give rounds=..."
+        )
+    wanted = horizon if rounds is None else rounds
+    check_parameter("rounds", wanted, Whole(1), owner="play")
+    assert wanted is not None
+    if horizon is not None and wanted > horizon:
+        raise InvalidParameter(
+            f"{wanted} rounds of an environment that has {horizon}: ask for fewer."
+        )
+    return wanted

@@ -1,0 +1,191 @@
+"""The interface of policies: the base class validates and keeps the books."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.errors import (
+    InvalidAction,
+    InvalidObservation,
+    InvalidPurchase,
+    InvalidReward,
+    SaveError,
+)
+from thrifty.parameters import Constraint, check_parameter
+from thrifty.problem import Problem
+from thrifty.rounds import Observation, Purchase
+from thrifty.seeds import Seed, generator
+
+
+class Policy(ABC):
+    """Decides which features to buy, then which action to take, and learns from rewards.
+
+    A subclass writes the three hooks `_choose_features`, `_choose_action` and `_update`; it may
+    use `self.problem` and must draw all its randomness from `self.rng`. Input has been validated
+    when a hook is called, and input that is refused never reaches one.
+
+    A policy remembers no open round: `update` gets everything it needs in its arguments. So any
+    number of rounds may be open, and rewards may come late, in any order, or never.
+
+    >>> class Coin(Policy):
+    ...     def _choose_features(self):
+    ...         return Purchase.nothing(self.problem)
+    ...     def _choose_action(self, observation, available):
+    ...         return int(self.rng.choice(np.flatnonzero(available)))
+    ...     def _update(self, observation, action, reward):
+    ...         pass
+    >>> coin = Coin(Problem.anonymous(levels=(2, 3), n_actions=2), seed=1)
+    >>> coin.choose_features().mask.tolist()
+    [False, False]
+    >>> coin
+    Coin(rounds=0)
+    """
+
+    allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
+    """The values that each parameter may take."""
+
+    reads_price_list: ClassVar[bool] = False
+    """Whether the policy is told the prices before it buys (see `read_price_list`)."""
+
+    def __init__(self, problem: Problem, *, seed: Seed = None, **parameters: Any) -> None:
+        for name, value in parameters.items():
+            check_parameter(name, value, self.allowed[name], owner=type(self).__name__)
+        self.problem = problem
+        self.parameters: Mapping[str, Any] = MappingProxyType(parameters)
+        self.rng = generator(seed)
+        self.rounds = 0
+        self._every_action = np.ones(problem.n_actions, dtype=np.bool_)
+
+    @final
+    def choose_features(self) -> Purchase:
+        """Choose the features to buy this round, I_t."""
+        purchase = self._choose_features()
+        if purchase.mask.shape != (self.problem.n_features,):
+            raise InvalidPurchase(
+                f"{type(self).__name__} chose a mask of shape {purchase.mask.shape} for "
+                f"{self.problem.n_features} features: it must hold one entry per feature."
+            )
+        return purchase
+
+    @final
+    def choose_action(
+        self, observation: Observation, *, available: ArrayLike | None = None
+    ) -> int:
+        """Choose the action of a round from what was observed in it, a_t = h_t(psi_t).
+
+        `available` is a mask over the actions; None means all of them.
+        """
+        self._require_observation(observation)
+        mask = self._every_action if available is None else self._require_available(available)
+        action = self._choose_action(observation, mask)
+        if not (0 <= action < self.problem.n_actions and mask[action]):
+            raise InvalidAction(
+                f"{type(self).__name__} chose action {action!r}, which is not available: it must "
+                f"be one of {np.flatnonzero(mask).tolist()}."
+            )
+        return action
+
+    @final
+    def update(self, observation: Observation, action: int, reward: float) -> None:
+        """Learn from a round: what was observed, what was done, what came of it."""
+        self._require_observation(observation)
+        self._require_action(action)
+        self._require_reward(reward)
+        self._update(observation, int(action), float(reward))
+        self.rounds += 1
+
+    def read_price_list(self, prices: ArrayLike) -> None:
+        """Take note of the prices now in force; called before `choose_features`.
+
+        Only policies with `reads_price_list` do anything here: to all others prices are unknown
+        until they are paid.
+        """
+
+    def action_values(self, observation: Observation) -> NDArray[np.float64] | None:
+        """Return the index of each action that the choice rests on, or None if it rests on none."""
+        self._require_observation(observation)
+        return self._action_values(observation)
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Return everything learnt as named arrays, so that `set_state` can restore it."""
+        raise SaveError(
+            f"{type(self).__name__} cannot be saved: write get_state and set_state for it."
+        )
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore what `get_state` returned."""
+        raise SaveError(
+            f"{type(self).__name__} cannot be restored: write get_state and set_state for it."
+        )
+
+    @abstractmethod
+    def _choose_features(self) -> Purchase:
+        """Choose what to buy."""
+
+    @abstractmethod
+    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
+        """Choose one of the available actions (at least one is)."""
+
+    @abstractmethod
+    def _update(self, observation: Observation, action: int, reward: float) -> None:
+        """Learn from a validated round."""
+
+    def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:  # noqa: ARG002
+        return None
+
+    def _require_observation(self, observation: Observation) -> None:
+        codes, levels = observation.codes, self.problem.levels
+        if codes.shape != levels.shape:
+            raise InvalidObservation(
+                f"an observation of {codes.size} features for a problem of {levels.size}: "
+                "codes must hold one entry per feature."
+            )
+        if (codes >= levels).any():
+            i = int(np.argmax(codes >= levels))
+            raise InvalidObservation(
+                f"code {codes[i]} for feature {self.problem.features[i].name!r}, which has "
+                f"{levels[i]} levels: codes count from 0 to {levels[i] - 1}."
+            )
+
+    def _require_available(self, available: ArrayLike) -> NDArray[np.bool_]:
+        mask = np.asarray(available)
+        if mask.dtype != np.bool_ or mask.shape != (self.problem.n_actions,):
+            raise InvalidAction(
+                f"available has dtype {mask.dtype} and shape {mask.shape}: give one True or False "
+                f"for each of the {self.problem.n_actions} actions."
+            )
+        if not mask.any():
+            raise InvalidAction("no action is available: at least one must be, or skip the round.")
+        return mask
+
+    def _require_action(self, action: int) -> None:
+        if (
+            isinstance(action, bool)
+            or not isinstance(action, numbers.Integral)
+            or not 0 <= action < self.problem.n_actions
+        ):
+            raise InvalidAction(
+                f"action {action!r}: actions are whole numbers from 0 to "
+                f"{self.problem.n_actions - 1}."
+            )
+
+    def _require_reward(self, reward: float) -> None:
+        if isinstance(reward, bool) or not isinstance(reward, numbers.Real):
+            raise InvalidReward(f"reward {reward!r} is not a number: give one in [0, 1].")
+        if not (math.isfinite(reward) and 0 <= reward <= 1):
+            raise InvalidReward(
+                f"reward {reward!r} is outside [0, 1], where every confidence bound assumes it to "
+                "be: rescale rewards before you report them."
+            )
+
+    def __repr__(self) -> str:
+        settings = "".join(f"{name}={value!r}, " for name, value in self.parameters.items())
+        return f"{type(self).__name__}({settings}rounds={self.rounds})"

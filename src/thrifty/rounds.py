@@ -1,0 +1,151 @@
+"""What passes between a policy and an environment: frozen records of one round, and of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.errors import InvalidObservation, InvalidPurchase
+from thrifty.problem import Problem
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Purchase:
+    """The observation set I_t, as a mask over the features, and why it is bought.
+
+    `purpose` is the policy's own note; it comes back to the policy, unchanged, in the
+    `Observation`, so that nobody has to remember an open round.
+
+    >>> Purchase([True, False]).mask.tolist()
+    [True, False]
+    """
+
+    mask: NDArray[np.bool_]
+    purpose: int = 0
+
+    def __post_init__(self) -> None:
+        mask = np.array(self.mask)
+        if mask.dtype != np.bool_ or mask.ndim != 1:
+            raise InvalidPurchase(
+                f"a purchase's mask has dtype {mask.dtype} and shape {mask.shape}: it says for "
+                "each feature whether to buy it, so give one True or False per feature."
+            )
+        object.__setattr__(self, "mask", _frozen(mask))
+
+    @classmethod
+    def nothing(cls, problem: Problem) -> Purchase:
+        """Buy no feature."""
+        return cls(np.zeros(problem.n_features, dtype=np.bool_))
+
+    @classmethod
+    def everything(cls, problem: Problem) -> Purchase:
+        """Buy every feature."""
+        return cls(np.ones(problem.n_features, dtype=np.bool_))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Observation:
+    """The partial state psi_t of equation (1), and what each of its features cost.
+
+    Codes count levels from 0; -1 stands for N/A. Costs are nan exactly where the code is -1.
+
+    >>> seen = Observation(codes=[2, -1], costs=[0.05, np.nan])
+    >>> seen.mask.tolist(), seen.total_cost
+    ([True, False], 0.05)
+    """
+
+    codes: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    purpose: int = 0
+
+    def __post_init__(self) -> None:
+        codes, costs = np.asarray(self.codes), np.array(self.costs, dtype=np.float64)
+        _require_codes_and_costs(codes, costs)
+        object.__setattr__(self, "codes", _frozen(codes.astype(np.int64)))
+        object.__setattr__(self, "costs", _frozen(costs))
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """D(psi), the features that were bought."""
+        return self.codes >= 0
+
+    @property
+    def total_cost(self) -> float:
+        """The sum of what was paid."""
+        return float(self.costs[self.mask].sum())
+
+
+def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[np.float64]) -> None:
+    if codes.ndim != 1 or costs.shape != codes.shape or codes.dtype.kind not in "iu":
+        raise InvalidObservation(
+            f"codes of dtype {codes.dtype} and shape {codes.shape} with costs of shape "
+            f"{costs.shape}: an observation has one whole-number code and one cost per feature."
+        )
+    bought = codes >= 0
+    if codes.size and codes.min() < -1:
+        raise InvalidObservation(
+            f"code {codes.min()} in {codes.tolist()}: levels are counted from 0 and -1 means "
+            "not bought."
+        )
+    if not np.array_equal(np.isnan(costs), ~bought):
+        raise InvalidObservation(
+            f"costs {costs.tolist()} with codes {codes.tolist()}: a cost is nan exactly where the "
+            "feature was not bought (code -1)."
+        )
+    paid = costs[bought]
+    if not (np.isfinite(paid).all() and (paid >= 0).all()):
+        raise InvalidObservation(
+            f"costs {paid.tolist()} were paid: a cost is a finite number of at least 0, anything "
+            "else would spoil every later estimate."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """T rounds played: who bought what, did what, got what.
+
+    `observed` is a mask of shape (T, D); `actions`, `rewards`, `costs` and `gains` have shape (T,).
+    """
+
+    observed: NDArray[np.bool_]
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    costs: NDArray[np.float64]
+
+    @property
+    def gains(self) -> NDArray[np.float64]:
+        """Reward minus cost, round by round."""
+        return self.rewards - self.costs
+
+    @property
+    def rounds(self) -> int:
+        """T, the number of rounds."""
+        return self.actions.shape[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Runs(Run):
+    """The arrays of a `Run` with a first axis of seeds.
+
+    Indexing and iterating give the single runs, in the order of `seeds`.
+    """
+
+    seeds: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __getitem__(self, k: int) -> Run:
+        return Run(self.observed[k], self.actions[k], self.rewards[k], self.costs[k])
+
+    def __iter__(self) -> Iterator[Run]:
+        return (self[k] for k in range(len(self)))

@@ -1,0 +1,44 @@
+"""Where randomness comes from: `numpy.random.SeedSequence`, and nothing else."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from thrifty.errors import InvalidParameter
+
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """Return the generator that `seed` stands for.
+
+    >>> generator(7).random() == generator(7).random()
+    True
+    >>> generator(-1)
+    Traceback (most recent call last):
+        ...
+    thrifty.errors.InvalidParameter: seed is -1: a seed is a whole number of at least 0, a \
+SeedSequence, a Generator or None.
+    """
+    if isinstance(seed, bool) or not (
+        seed is None
+        or isinstance(seed, np.random.SeedSequence | np.random.Generator)
+        or (isinstance(seed, numbers.Integral) and seed >= 0)
+    ):
+        raise InvalidParameter(
+            f"seed is {seed!r}: a seed is a whole number of at least 0, a SeedSequence, "
+            "a Generator or None."
+        )
+    return np.random.default_rng(seed)
+
+
+def policy_seed(seed: int) -> np.random.SeedSequence:
+    """Return the policy's own stream of the run with this seed (the world's is `world_seed`)."""
+    return np.random.SeedSequence(seed).spawn(2)[0]
+
+
+def world_seed(seed: int) -> np.random.SeedSequence:
+    """Return the world's stream of the run with this seed, the same for every policy."""
+    return np.random.SeedSequence(seed).spawn(2)[1]
