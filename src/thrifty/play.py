@@ -26,9 +26,10 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     rewards = np.zeros(rounds)
     costs = np.zeros(rounds)
     environment.reset(seed=None)
+    price_list = getattr(environment, "price_list", None) if policy.reads_price_list else None
     for t in range(rounds):
-        if policy.reads_price_list:
-            policy.read_price_list(environment.price_list())  # type: ignore[attr-defined]
+        if price_list is not None:
+            policy.read_price_list(price_list())
         observation = environment.reveal(policy.choose_features())
         action = policy.choose_action(observation)
         reward = environment.step(action)

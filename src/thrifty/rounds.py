@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from thrifty.errors import InvalidObservation, InvalidPurchase
 from thrifty.problem import Problem
@@ -80,8 +82,8 @@ class Observation:
 
     @property
     def total_cost(self) -> float:
-        """The sum of what was paid."""
-        return float(self.costs[self.mask].sum())
+        """The sum of what was paid, added up in the order of the features as the kernels do."""
+        return reduce(add, self.costs[self.mask].tolist(), 0.0)
 
 
 def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[np.float64]) -> None:
