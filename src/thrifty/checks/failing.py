@@ -1,0 +1,46 @@
+"""How a check fails, and how checks are run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from thrifty.errors import CheckFailed, ThriftyError
+
+T = TypeVar("T")
+
+
+def require(holds: bool, happened: str) -> None:
+    """Fail the check that runs, saying what `happened`, unless the promise `holds`."""
+    if not holds:
+        raise CheckFailed(happened)
+
+
+def require_refused(call: Callable[[], object], what: str, refusal: type[ThriftyError]) -> None:
+    """Fail unless `call` raises `refusal`, an error of Thrifty's own."""
+    try:
+        call()
+    except refusal:
+        return
+    except Exception as error:
+        raise CheckFailed(
+            f"{what} raised {type(error).__name__} ({error}) instead of {refusal.__name__}"
+        ) from error
+    raise CheckFailed(f"{what} was accepted, where {refusal.__name__} is due")
+
+
+def run_checks(checks: Iterable[Callable[[T], None]], subject: T, name: str) -> None:
+    """Run `checks` in order; a failure names the check, what happened and the promise."""
+    for check in checks:
+        try:
+            check(subject)
+        except CheckFailed as failure:
+            raise CheckFailed(_message(check, name, str(failure))) from failure.__cause__
+        except Exception as error:
+            happened = f"a legal call raised {type(error).__name__} ({error})"
+            raise CheckFailed(_message(check, name, happened)) from error
+
+
+def _message(check: Callable[[T], None], name: str, happened: str) -> str:
+    promise = (check.__doc__ or "").strip().partition("\n")[0]
+    return f"{name} fails {check.__name__}: {happened}. The interface promises: {promise}"

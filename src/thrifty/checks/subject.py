@@ -1,0 +1,127 @@
+"""A policy under check: however it was handed in, a way to make as many of it as needed."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from thrifty.checks.tables import Tables, play_rounds
+from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.policy import Policy
+from thrifty.problem import Problem
+
+SMALL = Problem.anonymous(levels=(2, 3, 2), n_actions=3)
+ROUNDS = 120
+HORIZON = 10_000
+"""The horizon told to policies that need one; no check plays longer."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A policy under check.
+
+    `build` makes a new policy, always the same, for a problem; `on_any_problem` says whether it
+    can do so for others than `problem`.
+    """
+
+    name: str
+    problem: Problem
+    seed: int
+    build: Callable[[Problem], Policy]
+    on_any_problem: bool
+
+    @classmethod
+    def of(
+        cls, policy: Any, *, problem: Problem | None, seed: int, parameters: dict[str, Any]
+    ) -> Subject:
+        """Make a subject of a registry name, a factory or a policy."""
+        if isinstance(policy, Policy):
+            _require_nothing_else(policy, problem, parameters)
+            return cls(repr(policy), policy.problem, seed, lambda _: duplicate(policy), False)
+        name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
+        factory = _registered(policy) if isinstance(policy, str) else policy
+        arguments = {"seed": seed, **_horizon(factory, name, parameters), **parameters}
+        build = _builder(factory, arguments, name)
+        return cls(name, SMALL if problem is None else problem, seed, build, True)
+
+    def fresh(self) -> Policy:
+        """Make a new policy."""
+        return self.build(self.problem)
+
+    def trained(self, rounds: int) -> Policy:
+        """Make a new policy that has played the first `rounds` rounds."""
+        policy = self.fresh()
+        play_rounds(policy, self.world(), range(rounds))
+        return policy
+
+    def world(self, rounds: int = ROUNDS, *, other: int = 0) -> Tables:
+        """Return rounds to play; each value of `other` gives different ones."""
+        return Tables.draw(self.problem, rounds, 1000 * self.seed + other)
+
+
+def duplicate(policy: Policy) -> Policy:
+    """Return an independent copy of `policy`."""
+    # a read-only mapping cannot be copied, and like the problem it need not be
+    shared = {id(item): item for item in (policy.problem, policy.parameters)}
+    try:
+        return copy.deepcopy(policy, shared)
+    except Exception as error:
+        raise InvalidParameter(
+            f"{policy!r} cannot be copied ({error}), and its checks need several that start from "
+            "the same state: hand in its class, or a function that makes it."
+        ) from error
+
+
+def _require_nothing_else(
+    policy: Policy, problem: Problem | None, parameters: dict[str, Any]
+) -> None:
+    if parameters or problem not in (None, policy.problem):
+        raise InvalidParameter(
+            f"{policy!r} has its problem and its parameters already: hand in its class or its "
+            "name to check it with others."
+        )
+
+
+def _registered(name: str) -> Callable[..., Policy]:
+    from thrifty.policies import POLICIES
+
+    if name not in POLICIES:
+        known = ", ".join(map(repr, sorted(POLICIES)))
+        raise UnknownName(f"there is no policy {name!r}: use one of {known}.")
+    return POLICIES[name]
+
+
+def _horizon(
+    factory: Callable[..., Policy], name: str, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    asked = inspect.signature(factory).parameters
+    if "truth" in asked and "truth" not in parameters:
+        raise InvalidParameter(
+            f"{name} is told the truth about its world, which exists in simulation only, so it "
+            "makes none of a policy's promises: check another one."
+        )
+    return {"horizon": HORIZON} if "horizon" in asked else {}
+
+
+def _builder(
+    factory: Callable[..., Policy], arguments: dict[str, Any], name: str
+) -> Callable[[Problem], Policy]:
+    def build(problem: Problem) -> Policy:
+        try:
+            policy = factory(problem, **arguments)
+        except TypeError as error:
+            raise InvalidParameter(
+                f"{name} cannot be made with {', '.join(arguments)} alone ({error}): give "
+                "check_policy its other parameters too."
+            ) from error
+        if not isinstance(policy, Policy):
+            raise InvalidParameter(
+                f"{name} made a {type(policy).__name__}, which is no Policy: derive it from "
+                "thrifty.Policy, whose methods the checks call."
+            )
+        return policy
+
+    return build

@@ -1,0 +1,114 @@
+"""Small worlds for checking policies, of which every hidden value is known and can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.policy import Policy
+from thrifty.problem import Problem
+from thrifty.rounds import Observation, Purchase
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a policy did in one round, in a form that compares with ==."""
+
+    features: tuple[bool, ...]
+    purpose: int
+    action: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Rounds of which everything is known; they repeat from the start when they run out."""
+
+    problem: Problem
+    codes: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    rewards: NDArray[np.float64]
+    prices: NDArray[np.float64]
+
+    @classmethod
+    def draw(cls, problem: Problem, rounds: int, seed: int) -> Tables:
+        """Draw rounds whose rewards depend on the action, the first feature and chance."""
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(problem.levels, size=(rounds, problem.n_features))
+        means = rng.random((int(problem.levels[0]), problem.n_actions))
+        prices = rng.uniform(0.02, 0.2, problem.n_features)
+        return cls(
+            problem,
+            codes=codes,
+            costs=prices * rng.uniform(0.8, 1.2, codes.shape),
+            rewards=(means[codes[:, 0]] + rng.random((rounds, problem.n_actions))) / 2,
+            prices=prices,
+        )
+
+    def free_of_charge(self) -> Tables:
+        """Return the same rounds at no cost."""
+        return replace(self, costs=np.zeros_like(self.costs), prices=np.zeros_like(self.prices))
+
+    def scrambled(self, decisions: list[Decision], seed: int) -> Tables:
+        """Change all that a policy with these decisions never saw, and nothing else."""
+        rng = np.random.default_rng(seed)
+        rounds = len(decisions)
+        bought = np.array([decision.features for decision in decisions])
+        taken = np.zeros((rounds, self.problem.n_actions), dtype=np.bool_)
+        taken[np.arange(rounds), [decision.action for decision in decisions]] = True
+        shift = rng.integers(self.problem.levels, size=bought.shape)
+        codes = (self.codes[:rounds] + shift) % self.problem.levels
+        costs = rng.uniform(0, 0.4, bought.shape)
+        return replace(
+            self,
+            codes=np.where(bought, self.codes[:rounds], codes),
+            costs=np.where(bought, self.costs[:rounds], costs),
+            rewards=np.where(taken, self.rewards[:rounds], rng.random(taken.shape)),
+        )
+
+    def observe(self, t: int, purchase: Purchase, *, free: Iterable[int] = ()) -> Observation:
+        """Show the features of `purchase` in round t, and those that are `free` at no cost."""
+        t %= len(self.codes)
+        mask, costs = purchase.mask.copy(), self.costs[t].copy()
+        for i in free:
+            mask[i], costs[i] = True, 0.0
+        return Observation(
+            codes=np.where(mask, self.codes[t], -1),
+            costs=np.where(mask, costs, np.nan),
+            purpose=purchase.purpose,
+        )
+
+    def reward(self, t: int, action: int) -> float:
+        """Return what `action` earns in round t."""
+        return float(self.rewards[t % len(self.rewards), action])
+
+
+def ask(policy: Policy, world: Tables) -> Purchase:
+    """Let the policy choose features, after the price list if it reads one."""
+    if policy.reads_price_list:
+        policy.read_price_list(world.prices)
+    return policy.choose_features()
+
+
+def play_round(policy: Policy, world: Tables, t: int) -> Decision:
+    """Play round t from the purchase to the reward."""
+    purchase = ask(policy, world)
+    observation = world.observe(t, purchase)
+    action = policy.choose_action(observation)
+    policy.update(observation, action, world.reward(t, action))
+    return Decision(tuple(purchase.mask.tolist()), purchase.purpose, action)
+
+
+def play_rounds(policy: Policy, world: Tables, rounds: Iterable[int]) -> list[Decision]:
+    """Play one round after the other."""
+    return [play_round(policy, world, t) for t in rounds]
+
+
+def first_difference(one: list[Decision], other: list[Decision]) -> str | None:
+    """Say where two lists of decisions part, or None if they do not."""
+    for t, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+        if mine != theirs:
+            return f"round {t} has {mine} in one and {theirs} in the other"
+    return None

@@ -1,0 +1,161 @@
+"""What the oracle does in every round, as arrays that a kernel can follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from thrifty.environments.truth import Truth
+
+MOST_FEATURES = 16
+TIE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class OraclePlan:
+    """The best subset of features, and the best action in each of its partial states.
+
+    There are P plans, one for each combination of mean rewards and mean costs that occurs.
+    Among equally good subsets (within 1e-12) the first in binary counting order is taken, feature
+    1 being the most significant bit; among equally good actions the first.
+
+    A partial state has the key `codes @ strides[p]`; its action stands at the same place in
+    `actions` as the key does in `keys`, both from `offsets[p]` up to `offsets[p + 1]`. Keys are
+    sorted within a plan.
+
+    ===============  =======  =================================================================
+    `plan_of_round`  (T,)     which plan is followed in each round
+    `masks`          (P, D)   which features it buys
+    `strides`        (P, D)   mixed radix over the bought features, 0 for the others
+    `offsets`        (P+1,)   where its keys and actions begin
+    `keys`           (K,)     its partial states
+    `actions`        (K,)     the best action in each
+    `fallback`       (P,)     the action in a partial state without a key: the best on the whole
+    `gains`          (P,)     rho*_t, its expected gain
+    ===============  =======  =================================================================
+    """
+
+    plan_of_round: NDArray[np.int64]
+    masks: NDArray[np.bool_]
+    strides: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    fallback: NDArray[np.int64]
+    gains: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            getattr(self, field.name).flags.writeable = False
+
+    @classmethod
+    def of(cls, truth: Truth) -> OraclePlan:
+        """Compare all 2^D subsets under every combination of mean rewards and mean costs."""
+        subsets = _all_subsets(len(truth.levels))
+        rewards = _best_rewards(truth)
+        pairs, plan_of_round = np.unique(
+            np.stack([truth.reward_piece, truth.cost_piece]), axis=1, return_inverse=True
+        )
+        values = rewards[:, pairs[0]] - subsets @ truth.costs[pairs[1]].T
+        chosen = _first_best(values.T)
+        masks = subsets[chosen]
+        strides = np.stack([strides_of(truth.levels, mask) for mask in masks])
+        keys = [np.unique(truth.states @ row) for row in strides]
+        actions = [
+            _first_best(truth.mean_rewards(mask)[piece].T)
+            for mask, piece in zip(masks, pairs[0], strict=True)
+        ]
+        on_the_whole = truth.mean_rewards(subsets[0])[pairs[0], :, 0]
+        return cls(
+            plan_of_round=plan_of_round.reshape(-1).astype(np.int64),
+            masks=masks,
+            strides=strides,
+            offsets=np.cumsum([0, *map(len, keys)], dtype=np.int64),
+            keys=np.concatenate(keys),
+            actions=np.concatenate(actions),
+            fallback=_first_best(on_the_whole),
+            gains=values[chosen, np.arange(len(chosen))],
+        )
+
+    def action(self, round_: int, codes: ArrayLike) -> int:
+        """Return the action in round `round_` when the state is `codes`, bought or not."""
+        plan = self.plan_of_round[round_]
+        begin, end = self.offsets[plan], self.offsets[plan + 1]
+        key = int(np.asarray(codes) @ self.strides[plan])
+        place = begin + int(np.searchsorted(self.keys[begin:end], key))
+        if place < end and self.keys[place] == key:
+            return int(self.actions[place])
+        return int(self.fallback[plan])
+
+
+def strides_of(levels: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the mixed radix that numbers the partial states under `mask`, shape (D,).
+
+    >>> strides_of(np.array([4, 3, 2]), np.array([True, False, True])).tolist()
+    [2, 0, 1]
+    """
+    bought = [int(n) for n in levels[mask]]
+    if math.prod(bought) >= 2**63:
+        raise InvalidProblem(
+            f"features of {bought} levels have more partial states than can be numbered: an oracle "
+            "needs fewer features or levels."
+        )
+    strides = np.zeros(len(levels), dtype=np.int64)
+    strides[mask] = [math.prod(bought[k + 1 :]) for k in range(len(bought))]
+    return strides
+
+
+def _all_subsets(n_features: int) -> NDArray[np.bool_]:
+    if n_features > MOST_FEATURES:
+        raise InvalidProblem(
+            f"the oracle compares all 2^{n_features} subsets of the features, which would take "
+            f"too long: it can be had for at most {MOST_FEATURES} features."
+        )
+    bits = np.arange(n_features - 1, -1, -1)
+    subsets: NDArray[np.bool_] = (np.arange(2**n_features)[:, None] >> bits & 1) == 1
+    return subsets
+
+
+def _best_rewards(truth: Truth) -> NDArray[np.float64]:
+    """Return `truth.best_rewards` of all subsets in binary counting order, shape (2^D, R).
+
+    Each subset is made from one with a single feature more, by merging the partial states that
+    only this feature kept apart: far fewer of them are touched than by starting from the states.
+    """
+    levels, n = truth.levels, len(truth.levels)
+    strides = strides_of(levels, np.ones(n, dtype=np.bool_))
+    pieces, actions = truth.rewards.shape[:2]
+    best = np.empty((2**n, pieces))
+
+    def visit(subset: int, first: int, keys: NDArray[np.int64], sums: NDArray[np.float64]) -> None:
+        mass, totals = sums[1 : pieces + 1], sums[pieces + 1 :].reshape(pieces, actions, -1)
+        means = np.divide(totals.max(axis=1), mass, out=np.zeros_like(mass), where=mass > 0)
+        best[subset] = means @ sums[0]
+        for i in range(first, n):
+            without = keys - keys // strides[i] % levels[i] * strides[i]
+            visit(subset - 2 ** (n - 1 - i), i + 1, *_merged(without, sums))
+
+    weighted = (truth.within[:, None, :] * truth.rewards).reshape(pieces * actions, -1)
+    sums = np.concatenate([truth.probabilities[None], truth.within, weighted])
+    visit(2**n - 1, 0, *_merged(truth.states @ strides, sums))
+    return best
+
+
+def _merged(
+    keys: NDArray[np.int64], sums: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    return keys[order][starts], np.add.reduceat(sums[:, order], starts, axis=-1)
+
+
+def _first_best(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    best = values.max(axis=-1, keepdims=True)
+    return np.argmax(values >= best - TIE, axis=-1).astype(np.int64)

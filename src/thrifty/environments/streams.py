@@ -1,0 +1,45 @@
+"""How a world gets its random numbers: independent streams, one for each thing it draws."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thrifty.seeds import Seed, generator, world_seed
+
+
+def seed_sequence(seed: Seed) -> np.random.SeedSequence:
+    """Return the world's own sequence of `seed`.
+
+    A whole number stands for `world_seed` of it, so that a world and a policy with the same
+    number never share a stream. A Generator is asked for entropy: the next call gives another
+    sequence.
+
+    >>> seed_sequence(7).spawn_key == world_seed(7).spawn_key
+    True
+    """
+    source = generator(seed)
+    if seed is None:
+        return np.random.SeedSequence()
+    if isinstance(seed, np.random.SeedSequence):
+        return seed
+    if isinstance(seed, np.random.Generator):
+        return np.random.SeedSequence(source.integers(0, 2**63, size=4).tolist())
+    return world_seed(int(seed))
+
+
+def streams(seed: Seed, number: int) -> tuple[np.random.Generator, ...]:
+    """Return `number` independent generators, the same ones for the same seed.
+
+    >>> [stream.random() for stream in streams(7, 2)] == [s.random() for s in streams(7, 2)]
+    True
+    """
+    parent = seed_sequence(seed)
+    # Not parent.spawn: it counts its children, so the same sequence would give others next time.
+    return tuple(
+        np.random.default_rng(
+            np.random.SeedSequence(
+                parent.entropy, spawn_key=(*parent.spawn_key, k), pool_size=parent.pool_size
+            )
+        )
+        for k in range(number)
+    )

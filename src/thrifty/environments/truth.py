@@ -1,0 +1,195 @@
+"""What is true of a world and only the oracle and the regret may know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.environments.oracle_plan import OraclePlan, strides_of
+from thrifty.environments.tables import freeze
+from thrifty.errors import InvalidTable
+
+if TYPE_CHECKING:
+    from thrifty.environments.replay import Replay
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Mean rewards, mean costs and state probabilities, constant on pieces of time.
+
+    It lists only the S states that occur, not the product of all levels.
+
+    ===============  ===========  ============================================================
+    `levels`         (D,)         number of levels of each feature
+    `states`         (S, D)       codes of the states phi that occur
+    `probabilities`  (S,)         p(phi), by which equation (5) weighs states
+    `reward_piece`   (T,)         which piece of `rewards` is in force in each round
+    `cost_piece`     (T,)         which piece of `costs` is in force in each round
+    `rewards`        (R, A, S)    mean reward of each action in each state
+    `within`         (R, S)       how often each state occurs inside the piece: the weights of
+                                  the conditional means; `probabilities` in a known world
+    `costs`          (C, D)       mean cost of each feature
+    ===============  ===========  ============================================================
+    """
+
+    levels: NDArray[np.int64]
+    states: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    reward_piece: NDArray[np.int64]
+    cost_piece: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    within: NDArray[np.float64]
+    costs: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            dtype = np.int64 if field.name in _WHOLE else np.float64
+            object.__setattr__(self, field.name, freeze(getattr(self, field.name), dtype))
+        self._require_shapes()
+        self._require_values()
+
+    @classmethod
+    def in_hindsight(cls, replay: Replay) -> Truth:
+        """Take a table's own means for the truth, as the paper's Oracle does.
+
+        Periods are cut at every change point of rewards or costs. State probabilities are
+        frequencies over all rounds; mean rewards, given a partial state, and mean costs are
+        averages over the rounds of the period.
+
+        >>> from thrifty.environments import Replay
+        >>> table = Replay([[0], [1], [1]], [[1, 0], [1, 0], [0, 1]], [[0.1], [0.2], [0.3]])
+        >>> truth = Truth.in_hindsight(table)
+        >>> truth.mean_rewards([False]).round(3).tolist(), truth.costs.round(3).tolist()
+        ([[[0.667], [0.333]]], [[0.2]])
+        """
+        cuts = sorted({*replay.reward_changes, *replay.cost_changes})
+        period = np.searchsorted(cuts, np.arange(replay.horizon), side="right")
+        states, state = np.unique(replay.contexts, axis=0, return_inverse=True)
+        state = state.reshape(-1)
+        counts = _totals(period, state, np.ones(replay.horizon))
+        rewards = np.stack([_totals(period, state, arm) for arm in replay.rewards.T], axis=1)
+        lengths = counts.sum(axis=1, keepdims=True)
+        costs = np.stack([np.bincount(period, weights=column) for column in replay.costs.T], axis=1)
+        return cls(
+            levels=replay.problem.levels,
+            states=states,
+            probabilities=counts.sum(axis=0) / replay.horizon,
+            reward_piece=period,
+            cost_piece=period,
+            rewards=rewards / np.maximum(counts, 1)[:, None, :],
+            within=counts / lengths,
+            costs=costs / lengths,
+        )
+
+    @property
+    def rounds(self) -> int:
+        """T, the number of rounds."""
+        return len(self.reward_piece)
+
+    @cached_property
+    def oracle_plan(self) -> OraclePlan:
+        """The best policy pi*_t of equation (4) for every round."""
+        return OraclePlan.of(self)
+
+    def partial_states(self, mask: ArrayLike) -> NDArray[np.int64]:
+        """Return for each state the number of its partial state under `mask`, shape (S,).
+
+        Partial states are numbered in the order of their codes.
+        """
+        return np.unique(self._keys(mask), return_inverse=True)[1].astype(np.int64)
+
+    def partial_probabilities(self, mask: ArrayLike) -> NDArray[np.float64]:
+        """Return p(psi) of every partial state under `mask`."""
+        order, starts = self._grouping(mask)
+        return np.add.reduceat(self.probabilities[order], starts)
+
+    def mean_rewards(self, mask: ArrayLike) -> NDArray[np.float64]:
+        """Return r(a, psi) in every piece, shape (R, A, number of partial states).
+
+        It is the mean over the states that agree with psi, each weighed by `within`, and 0 where
+        none of them occurs in the piece.
+        """
+        order, starts = self._grouping(mask)
+        mass = np.add.reduceat(self.within[:, order], starts, axis=-1)[:, None, :]
+        totals = np.add.reduceat(self._weighted[..., order], starts, axis=-1)
+        return np.divide(totals, mass, out=np.zeros_like(totals), where=mass > 0)
+
+    def best_rewards(self, mask: ArrayLike) -> NDArray[np.float64]:
+        """Return sum_psi p(psi) max_a r(a, psi) in every piece, shape (R,)."""
+        best: NDArray[np.float64] = self.mean_rewards(mask).max(axis=1)
+        return best @ self.partial_probabilities(mask)
+
+    def best_gain(self, mask: ArrayLike, round_: int) -> float:
+        """Return V_t(I), equation (5): what the subset `mask` is worth in round `round_`."""
+        reward = self.best_rewards(mask)[self.reward_piece[round_]]
+        return float(reward - self.costs[self.cost_piece[round_]] @ np.asarray(mask))
+
+    @cached_property
+    def _weighted(self) -> NDArray[np.float64]:
+        return self.within[:, None, :] * self.rewards
+
+    def _keys(self, mask: ArrayLike) -> NDArray[np.int64]:
+        return self.states @ strides_of(self.levels, np.asarray(mask, dtype=np.bool_))
+
+    def _grouping(self, mask: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        keys = self._keys(mask)
+        order = np.argsort(keys, kind="stable")
+        return order, np.flatnonzero(np.diff(keys[order], prepend=-1))
+
+    def _require_shapes(self) -> None:
+        (t, s), (d,) = (self.reward_piece.size, len(self.states)), self.levels.shape
+        r, c, a = len(self.within), len(self.costs), *self.rewards.shape[1:2]
+        shapes = {
+            "states": (s, d),
+            "probabilities": (s,),
+            "reward_piece": (t,),
+            "cost_piece": (t,),
+            "rewards": (r, a, s),
+            "within": (r, s),
+            "costs": (c, d),
+        }
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise InvalidTable(
+                    f"a truth's {name} have shape {getattr(self, name).shape} where the others ask "
+                    f"for {shape}: see Truth for the shape of each."
+                )
+
+    def _require_values(self) -> None:
+        p = self.probabilities
+        if not ((p >= 0).all() and abs(p.sum() - 1) < 1e-9):
+            raise InvalidTable(
+                f"a truth's probabilities sum to {p.sum()}: they must be at least 0 and sum to 1."
+            )
+        for name, top in (
+            ("reward_piece", len(self.rewards)),
+            ("cost_piece", len(self.costs)),
+            ("states", self.levels),
+        ):
+            codes: NDArray[np.int64] = getattr(self, name)
+            if not ((codes >= 0) & (codes < top)).all():
+                raise InvalidTable(
+                    f"a truth's {name} go from {codes.min()} to {codes.max()}, and there are only "
+                    f"{top}: count from 0."
+                )
+        for name in ("rewards", "within", "costs"):
+            if not (np.isfinite(getattr(self, name)) & (getattr(self, name) >= 0)).all():
+                raise InvalidTable(
+                    f"a truth's {name} hold a number that is negative or none: correct it."
+                )
+
+
+_WHOLE = frozenset({"levels", "states", "reward_piece", "cost_piece"})
+
+
+def _totals(
+    period: NDArray[np.intp], state: NDArray[np.intp], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    shape = (int(period.max()) + 1, int(state.max()) + 1)
+    totals = np.zeros(shape)
+    np.add.at(totals, (period, state), values)
+    return totals

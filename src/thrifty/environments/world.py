@@ -1,0 +1,305 @@
+"""Worlds drawn from tables of probabilities and means, of which the truth is known exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.environments.replay import Replay
+from thrifty.environments.schedule import Schedule
+from thrifty.environments.streams import seed_sequence, streams
+from thrifty.environments.tables import numbers_of
+from thrifty.environments.truth import Truth
+from thrifty.errors import InvalidParameter, InvalidTable
+from thrifty.parameters import Choice, Real, Whole, check_parameter
+from thrifty.problem import Problem
+from thrifty.rounds import Observation, Purchase
+from thrifty.seeds import Seed
+
+Floats = NDArray[np.float64]
+
+
+def clipped_gaussian_mean(mean: float, sd: float) -> float:
+    """Return the mean of a Gaussian that is clipped to [0, 1].
+
+    Clipping at 0 raises a small mean:
+
+    >>> round(clipped_gaussian_mean(0.0, 0.1), 6), round(0.1 / math.sqrt(2 * math.pi), 6)
+    (0.039894, 0.039894)
+    """
+    if sd == 0:
+        return min(max(mean, 0.0), 1.0)
+    low, high = -mean / sd, (1 - mean) / sd
+    inside = _normal_cdf(high) - _normal_cdf(low)
+    return mean * inside + sd * (_normal_pdf(low) - _normal_pdf(high)) + 1 - _normal_cdf(high)
+
+
+def _normal_cdf(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def _normal_pdf(x: float) -> float:
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def _constant(means: Floats, rng: np.random.Generator, sd: float) -> Floats:  # noqa: ARG001
+    return means
+
+
+def _bernoulli(means: Floats, rng: np.random.Generator, sd: float) -> Floats:  # noqa: ARG001
+    return (rng.random(means.shape) < means).astype(np.float64)
+
+
+def _gaussian(means: Floats, rng: np.random.Generator, sd: float) -> Floats:
+    return np.clip(rng.normal(means, sd), 0, 1)
+
+
+NOISES = MappingProxyType({"bernoulli": _bernoulli, "constant": _constant, "gaussian": _gaussian})
+N_STREAMS = 3
+
+
+class World:
+    """A world given by tables, played or drawn as often as wanted.
+
+    `probabilities` has one axis per feature and sums to 1; `rewards` (K, A, *levels) and `costs`
+    (M, D) are means in [0, 1], one table for each period of their schedules. Contexts are drawn
+    independently from round to round. Rewards are `reward_noise` about their mean; costs are
+    `cost_noise` about theirs, where "gaussian" has standard deviation `cost_sd` and is clipped
+    to [0, 1]: the truth holds the mean after clipping.
+
+    >>> coin = World(
+    ...     Problem.anonymous(levels=(2,), n_actions=2),
+    ...     probabilities=[0.5, 0.5],
+    ...     rewards=[[[1.0, 0.0], [0.0, 1.0]]],
+    ...     costs=[[0.1]],
+    ...     rounds=4,
+    ...     cost_noise="constant",
+    ...     seed=1,
+    ... )
+    >>> coin.truth.oracle_plan.gains.tolist()
+    [0.9]
+    >>> coin.draw(seed=1).costs.tolist()
+    [[0.1], [0.1], [0.1], [0.1]]
+    """
+
+    allowed: ClassVar[MappingProxyType[str, Any]] = MappingProxyType(
+        {
+            "rounds": Whole(1),
+            "cost_noise": Choice("gaussian", "bernoulli", "constant"),
+            "cost_sd": Real(0),
+            "reward_noise": Choice("bernoulli", "constant"),
+        }
+    )
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        probabilities: ArrayLike,
+        rewards: ArrayLike,
+        costs: ArrayLike,
+        rounds: int,
+        reward_schedule: Schedule = Schedule(),  # noqa: B008 (frozen, so it can be shared)
+        cost_schedule: Schedule = Schedule(),  # noqa: B008
+        cost_noise: str = "gaussian",
+        cost_sd: float = 0.001,
+        reward_noise: str = "bernoulli",
+        seed: Seed = None,
+    ) -> None:
+        settings = {
+            "rounds": rounds,
+            "cost_noise": cost_noise,
+            "cost_sd": cost_sd,
+            "reward_noise": reward_noise,
+        }
+        for name, value in settings.items():
+            check_parameter(name, value, self.allowed[name], owner="World")
+        self.problem = problem
+        self.horizon = int(rounds)
+        self._cost_sd = float(cost_sd)
+        self._draw_rewards, self._draw_costs = NOISES[reward_noise], NOISES[cost_noise]
+        levels = tuple(problem.levels.tolist())
+        joint = _probabilities(probabilities, levels)
+        reward_piece, reward_means = reward_schedule.pieces(
+            _means("rewards", rewards, (problem.n_actions, *levels)), self.horizon
+        )
+        cost_piece, self._cost_means = cost_schedule.pieces(
+            _means("costs", costs, (problem.n_features,)), self.horizon
+        )
+        support = np.flatnonzero(joint)
+        p = joint.ravel()[support]
+        self.truth = Truth(
+            levels=problem.levels,
+            states=np.stack(np.unravel_index(support, levels), axis=1),
+            probabilities=p,
+            reward_piece=reward_piece,
+            cost_piece=cost_piece,
+            rewards=reward_means.reshape(*reward_means.shape[:2], -1)[..., support],
+            within=np.tile(p, (len(reward_means), 1)),
+            costs=self._cost_truth(cost_noise),
+        )
+        self._seed = seed_sequence(seed)
+        self._replay: Replay | None = None
+
+    @classmethod
+    def random(
+        cls,
+        *,
+        levels: Sequence[int] = (3, 3, 3),
+        n_actions: int = 3,
+        rounds: int = 10_000,
+        reward_changes: Sequence[int] = (),
+        cost_changes: Sequence[int] = (),
+        ramp: int = 0,
+        steps: int = 10,
+        prices: tuple[float, float] = (0.03, 0.08),
+        joint: bool = False,
+        cost_noise: str = "gaussian",
+        cost_sd: float = 0.001,
+        reward_noise: str = "bernoulli",
+        seed: Seed = None,
+    ) -> World:
+        """Make a world of random tables.
+
+        Mean rewards are uniform on [0, 1] and mean costs on `prices`, new ones after every change.
+        Features are independent, each with its own random distribution of levels; with `joint` the
+        distribution over whole states is random. Tables and later draws have streams of their own.
+
+        >>> World.random(levels=(2, 3), rounds=50, reward_changes=(20,), seed=3)
+        World(50 rounds, 2 features, 3 actions)
+        """
+        problem = Problem.anonymous(levels, n_actions)
+        _require_prices(prices)
+        reward_schedule = Schedule(reward_changes, ramp=ramp, steps=steps)
+        cost_schedule = Schedule(cost_changes, ramp=ramp, steps=steps)
+        sequence = seed_sequence(seed)
+        *_, rng = streams(sequence, N_STREAMS + 1)  # the first ones belong to draw
+        periods = len(reward_schedule.changes) + 1, len(cost_schedule.changes) + 1
+        return cls(
+            problem,
+            probabilities=_random_probabilities(tuple(problem.levels), rng, joint=joint),
+            rewards=rng.random((periods[0], n_actions, *problem.levels)),
+            costs=rng.uniform(*prices, size=(periods[1], problem.n_features)),
+            rounds=rounds,
+            reward_schedule=reward_schedule,
+            cost_schedule=cost_schedule,
+            cost_noise=cost_noise,
+            cost_sd=cost_sd,
+            reward_noise=reward_noise,
+            seed=sequence,
+        )
+
+    @property
+    def replay(self) -> Replay:
+        """The draw that is being played."""
+        if self._replay is None:
+            self._replay = self.draw(self._seed)
+        return self._replay
+
+    def draw(self, seed: Seed) -> Replay:
+        """Draw all rounds: contexts, every action's reward, every feature's cost.
+
+        The three come from independent streams, the same ones for the same seed.
+        """
+        contexts, rewards, costs = streams(seed, N_STREAMS)
+        truth = self.truth
+        state = contexts.choice(len(truth.states), size=self.horizon, p=truth.probabilities)
+        reward_means = truth.rewards[truth.reward_piece, :, state]
+        cost_means = self._cost_means[truth.cost_piece]
+        return Replay(
+            truth.states[state],
+            self._draw_rewards(reward_means, rewards, 0.0),
+            self._draw_costs(cost_means, costs, self._cost_sd),
+            problem=self.problem,
+            reward_changes=_changes(truth.reward_piece),
+            cost_changes=_changes(truth.cost_piece),
+            truth=truth,
+        )
+
+    def reset(self, *, seed: Seed = None) -> None:
+        """Start over at the first round: of a new draw if there is a seed, else of the same."""
+        if seed is not None:
+            self._replay = self.draw(seed)
+        self.replay.reset()
+
+    def reveal(self, purchase: Purchase) -> Observation:
+        """Sell the features of `purchase`: their codes and costs, and nothing of the others."""
+        return self.replay.reveal(purchase)
+
+    def step(self, action: int) -> float:
+        """Take the action of the round and return its reward."""
+        return self.replay.step(action)
+
+    def price_list(self) -> Floats:
+        """Return what every feature costs in the current round (see `Replay.price_list`)."""
+        return self.replay.price_list()
+
+    def _cost_truth(self, noise: str) -> Floats:
+        if noise != "gaussian":
+            return self._cost_means
+        rows = self._cost_means.tolist()
+        return np.array([[clipped_gaussian_mean(m, self._cost_sd) for m in row] for row in rows])
+
+    def __repr__(self) -> str:
+        return (
+            f"World({self.horizon} rounds, {self.problem.n_features} features, "
+            f"{self.problem.n_actions} actions)"
+        )
+
+
+def _probabilities(values: ArrayLike, levels: tuple[int, ...]) -> Floats:
+    table: Floats = numbers_of("probabilities", values)
+    if table.shape != levels:
+        raise InvalidTable(
+            f"probabilities of shape {table.shape} for features of {levels} levels: give one axis "
+            "per feature and one entry per level."
+        )
+    total = table.sum()
+    if not ((table >= 0).all() and abs(total - 1) <= 1e-9):
+        raise InvalidTable(
+            f"probabilities have minimum {table.min()} and sum {total}: they must be at least 0 "
+            "and sum to 1, so divide them by their sum."
+        )
+    normalised: Floats = table / total
+    return normalised
+
+
+def _means(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    tables: Floats = numbers_of(name, values)
+    if tables.shape[1:] != shape or tables.ndim == 0:
+        raise InvalidTable(
+            f"{name} of shape {tables.shape}: give one table of shape {shape} per period, stacked "
+            "along a first axis."
+        )
+    if not ((tables >= 0) & (tables <= 1)).all():
+        raise InvalidTable(f"{name} hold a mean outside [0, 1]: rescale them.")
+    return tables
+
+
+def _require_prices(prices: tuple[float, float]) -> None:
+    for price in prices:
+        check_parameter("prices", price, Real(0, 1), owner="World.random")
+    if prices[0] > prices[1]:
+        raise InvalidParameter(
+            f"World.random's prices are {prices!r}: give the lowest first, then the highest."
+        )
+
+
+def _changes(piece: NDArray[np.int64]) -> list[int]:
+    return (np.flatnonzero(np.diff(piece)) + 1).tolist()
+
+
+def _random_probabilities(
+    levels: tuple[int, ...], rng: np.random.Generator, *, joint: bool
+) -> Floats:
+    if joint:
+        return rng.dirichlet(np.ones(math.prod(levels))).reshape(levels)
+    table = np.ones(())
+    for n in levels:
+        table = np.multiply.outer(table, rng.dirichlet(np.ones(n)))
+    return table

@@ -1,0 +1,46 @@
+"""The one compiled loop: a policy's state plays the arrays of a world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.compile import jit
+from thrifty.kernels.steps import choose_action, choose_features, has_room, read_prices, update
+
+
+@jit
+def run(
+    state: Any,
+    world: tuple[Ints, Floats, Floats],
+    draws: tuple[Floats, Floats],
+    start: int,
+    out: tuple[Bools, Ints, Floats, Floats],
+) -> int:
+    """Play the rounds from `start` on; return the round reached, T unless the state must grow.
+
+    `world` is (contexts, rewards, costs), `draws` holds each round's uniform numbers for the
+    purchase and for the action, and `out` is (observed, actions, rewards, costs).
+    """
+    contexts, rewards, costs = world
+    observed, actions, gained, paid = out
+    n_features = contexts.shape[1]
+    available = np.ones(rewards.shape[1], dtype=np.bool_)
+    codes = np.empty(n_features, dtype=np.int64)
+    prices = np.empty(n_features)
+    for t in range(start, actions.size):
+        if not has_room(state):
+            return t
+        read_prices(state, costs[t])
+        mask = observed[t]
+        purpose = choose_features(state, draws[0][t], mask)
+        for i in range(n_features):
+            codes[i] = contexts[t, i] if mask[i] else -1
+            prices[i] = costs[t, i] if mask[i] else np.nan
+            paid[t] += costs[t, i] if mask[i] else 0.0
+        actions[t] = choose_action(state, codes, available, draws[1][t])
+        gained[t] = rewards[t, actions[t]]
+        update(state, codes, prices, actions[t], gained[t], purpose)
+    return actions.size

@@ -1,0 +1,74 @@
+"""The steps of a round, whichever the policy: generic functions that dispatch on its state.
+
+A policy's state is a named tuple of arrays, and its type says which compiled functions to call.
+So there is one compiled loop for all policies (`loop.run`), and it is specialised for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from numba.extending import overload
+
+from thrifty.kernels.arrays import Floats
+from thrifty.kernels.compile import jit
+
+Step = Callable[..., Any]
+
+
+@jit
+def _ignore_prices(state: Any, prices: Floats) -> None:
+    pass
+
+
+@jit
+def _always_room(state: Any) -> bool:
+    return True
+
+
+class Steps(NamedTuple):
+    """A policy's compiled steps.
+
+    `draws` are uniform numbers in [0, 1), drawn outside: kernels hold no generators.
+    """
+
+    choose_features: Step
+    """(state, draws, mask) -> purpose; fills the mask."""
+    choose_action: Step
+    """(state, codes, available, draws) -> action."""
+    update: Step
+    """(state, codes, costs, action, reward, purpose)."""
+    read_prices: Step = _ignore_prices
+    """(state, prices); only a policy that is told the price list does anything here."""
+    has_room: Step = _always_room
+    """(state) -> bool; False if the next update may not fit, and the caller must grow the state."""
+
+
+STEPS: dict[type, Steps] = {}
+
+
+def _generic(name: str) -> Step:
+    """Make the function that calls the step `name` of its first argument's type."""
+
+    def call(state: Any, *arguments: Any) -> Any:
+        return getattr(STEPS[type(state)], name)(state, *arguments)
+
+    # Numba compares these two signatures to the letter, so they carry no hints.
+    def specialise(state, *arguments):  # type: ignore[no-untyped-def]
+        step = getattr(STEPS[state.instance_class], name)
+
+        def compiled(state, *arguments):  # type: ignore[no-untyped-def]
+            return step(state, *arguments)
+
+        return compiled
+
+    overload(call)(specialise)
+    return call
+
+
+choose_features = _generic("choose_features")
+choose_action = _generic("choose_action")
+update = _generic("update")
+read_prices = _generic("read_prices")
+has_room = _generic("has_room")

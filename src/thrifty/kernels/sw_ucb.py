@@ -1,0 +1,71 @@
+"""SW-UCB with a window of rewards for every action; it buys nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.choice import first_maximum
+from thrifty.kernels.compile import jit
+from thrifty.kernels.purchases import nothing
+from thrifty.kernels.steps import STEPS, Steps
+
+
+class SWUCBState(NamedTuple):
+    """The parameter, the rounds learnt, and each action's last tau rewards, their sum and number.
+
+    `recent` has shape (A, tau) and is written round and round; `pulls` counts since the start.
+    """
+
+    alpha: float
+    clock: Ints
+    recent: Floats
+    sums: Floats
+    pulls: Ints
+
+
+def initial(n_actions: int, alpha: float, tau: int) -> SWUCBState:
+    """Return the state before the first round."""
+    return SWUCBState(
+        alpha,
+        clock=np.zeros(1, np.int64),
+        recent=np.zeros((n_actions, tau)),
+        sums=np.zeros(n_actions),
+        pulls=np.zeros(n_actions, np.int64),
+    )
+
+
+@jit
+def index(state: SWUCBState, codes: Ints) -> Floats:
+    """Return mean + sqrt(alpha log(min(t + 1, tau)) / n), infinite for an action never taken."""
+    tau = state.recent.shape[1]
+    values = np.full(state.sums.size, np.inf)
+    for a in range(values.size):
+        if state.pulls[a] > 0:
+            n = min(state.pulls[a], tau)
+            bonus = np.sqrt(state.alpha * np.log(min(state.clock[0] + 1, tau)) / n)
+            values[a] = state.sums[a] / n + bonus
+    return values
+
+
+@jit
+def choose_action(state: SWUCBState, codes: Ints, available: Bools, draws: Floats) -> int:
+    """Return the first maximum of the index."""
+    return first_maximum(index(state, codes), available)
+
+
+@jit
+def update(
+    state: SWUCBState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
+) -> None:
+    """Put the reward in the place of the action's oldest one."""
+    place = state.pulls[action] % state.recent.shape[1]
+    state.sums[action] += reward - state.recent[action, place]
+    state.recent[action, place] = reward
+    state.pulls[action] += 1
+    state.clock[0] += 1
+
+
+STEPS[SWUCBState] = Steps(nothing, choose_action, update)

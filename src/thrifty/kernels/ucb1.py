@@ -1,0 +1,57 @@
+"""UCB1 on running means; it buys nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.choice import first_maximum
+from thrifty.kernels.compile import jit
+from thrifty.kernels.purchases import nothing
+from thrifty.kernels.steps import STEPS, Steps
+
+
+class UCB1State(NamedTuple):
+    """The parameter, the number of rounds learnt, and each action's mean and count."""
+
+    alpha: float
+    clock: Ints
+    means: Floats
+    counts: Ints
+
+
+def initial(n_actions: int, alpha: float) -> UCB1State:
+    """Return the state before the first round: every count starts at 1."""
+    return UCB1State(
+        alpha,
+        clock=np.zeros(1, np.int64),
+        means=np.zeros(n_actions),
+        counts=np.ones(n_actions, np.int64),
+    )
+
+
+@jit
+def index(state: UCB1State, codes: Ints) -> Floats:
+    """Return q + sqrt(alpha log(t + 1) / n) for every action."""
+    return state.means + np.sqrt(state.alpha * np.log(state.clock[0] + 1) / state.counts)
+
+
+@jit
+def choose_action(state: UCB1State, codes: Ints, available: Bools, draws: Floats) -> int:
+    """Return the first maximum of the index."""
+    return first_maximum(index(state, codes), available)
+
+
+@jit
+def update(
+    state: UCB1State, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
+) -> None:
+    """Move the action's mean towards the reward."""
+    state.counts[action] += 1
+    state.means[action] += (reward - state.means[action]) / state.counts[action]
+    state.clock[0] += 1
+
+
+STEPS[UCB1State] = Steps(nothing, choose_action, update)

@@ -1,0 +1,43 @@
+"""Any action, every round; it buys nothing and learns nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.choice import uniform
+from thrifty.kernels.compile import jit
+from thrifty.kernels.purchases import nothing
+from thrifty.kernels.steps import STEPS, Steps
+
+ACTION_DRAWS = 1
+
+
+class UniformState(NamedTuple):
+    """Nothing is learnt; a state has to hold something."""
+
+    clock: Ints
+
+
+def initial() -> UniformState:
+    """Return the state before the first round."""
+    return UniformState(np.zeros(1, np.int64))
+
+
+@jit
+def choose_action(state: UniformState, codes: Ints, available: Bools, draws: Floats) -> int:
+    """Return any available action."""
+    return uniform(available, draws[0])
+
+
+@jit
+def update(
+    state: UniformState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
+) -> None:
+    """Count the round."""
+    state.clock[0] += 1
+
+
+STEPS[UniformState] = Steps(nothing, choose_action, update)

@@ -1,0 +1,111 @@
+"""How much was lost against the oracle, and how well the actions were chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.environments.replay import Replay
+from thrifty.environments.truth import Truth
+from thrifty.errors import InvalidTable
+from thrifty.rounds import Run
+
+Floats = NDArray[np.float64]
+
+
+def expected_regret(run: Run, replay: Replay) -> Floats:
+    """Return the regret of each round by the truth's means, shape (T,) or (seeds, T).
+
+    It is rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t), where psi_t is the partial
+    state that was bought. Given everything before round t, and so I_t and the rule h_t, psi_t
+    occurs with probability p(psi): the expectation of r_t(h_t(psi_t), psi_t) is the reward part of
+    equation (2), and that of the whole is rho*_t - rho_t of the policy, the term of equation (6).
+    The noise of rewards and costs is gone; only the chance of which psi_t comes up is left, so a
+    single round may be negative. If the truth is only the table's own means in hindsight, p is
+    the frequency over all rounds and the equality holds as well as rounds are exchangeable.
+
+    >>> from thrifty.environments import Replay
+    >>> world = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
+    >>> blind = Run(np.zeros((2, 1), bool), np.array([0, 0]), np.array([1.0, 0.0]), np.zeros(2))
+    >>> expected_regret(blind, world).round(3).tolist()
+    [0.4, 0.4]
+    """
+    _require_of(run, replay)
+    truth = replay.truth
+    plan, rounds = truth.oracle_plan, slice(run.rounds)
+    best = plan.gains[plan.plan_of_round[rounds]]
+    mean_costs = (run.observed * truth.costs[truth.cost_piece[rounds]]).sum(axis=-1)
+    gains = _mean_rewards(run, truth, _states(replay)[rounds]) - mean_costs
+    regret: Floats = best - gains
+    return regret
+
+
+def realised_regret(run: Run, oracle_run: Run) -> Floats:
+    """Return the oracle's gain minus the run's, round by round: the paper's figures.
+
+    One oracle may be compared with the runs of many seeds.
+
+    >>> one = Run(np.ones((1, 1), bool), np.array([0]), np.array([1.0]), np.array([0.25]))
+    >>> other = Run(np.zeros((1, 1), bool), np.array([1]), np.array([0.0]), np.array([0.0]))
+    >>> realised_regret(other, one).tolist()
+    [0.75]
+    """
+    ours, theirs = run.gains.shape, oracle_run.gains.shape
+    if theirs not in (ours, ours[-1:]):
+        raise InvalidTable(
+            f"gains of shape {ours} against the oracle's {theirs}: compare runs of the same rounds "
+            "and seeds, or one run of the oracle with all."
+        )
+    return oracle_run.gains - run.gains
+
+
+def accuracy_by_observations(run: Run) -> Floats:
+    """Return the mean reward of the rounds with at most 0, 1, ..., D features bought.
+
+    It is Fig. 6 of the paper, shape (D + 1,) or (seeds, D + 1); nan where there are no such rounds.
+
+    >>> run = Run(np.array([[True], [True]]), np.zeros(2, int), np.array([1.0, 0.0]), np.zeros(2))
+    >>> accuracy_by_observations(run).tolist()
+    [nan, 0.5]
+    """
+    bought = run.observed.sum(axis=-1)[..., None] <= np.arange(run.observed.shape[-1] + 1)
+    rounds = bought.sum(axis=-2)
+    rewards = (bought * run.rewards[..., None]).sum(axis=-2)
+    accuracy = np.full(rewards.shape, np.nan)
+    np.divide(rewards, rounds, out=accuracy, where=rounds > 0)
+    return accuracy
+
+
+def _mean_rewards(run: Run, truth: Truth, states: NDArray[np.intp]) -> Floats:
+    masks = run.observed @ (1 << np.arange(run.observed.shape[-1]))
+    means = np.empty(run.actions.shape)
+    for number in np.unique(masks):
+        where = np.nonzero(masks == number)
+        mask, t = run.observed[where][0], where[-1]
+        psi = truth.partial_states(mask)[states[t]]
+        means[where] = truth.mean_rewards(mask)[truth.reward_piece[t], run.actions[where], psi]
+    return means
+
+
+def _states(replay: Replay) -> NDArray[np.intp]:
+    states = replay.truth.states
+    _, inverse = np.unique(np.concatenate([states, replay.contexts]), axis=0, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    place = np.full(inverse.max() + 1, -1)
+    place[inverse[: len(states)]] = np.arange(len(states))
+    found = place[inverse[len(states) :]]
+    if (found < 0).any():
+        t = int(np.argmax(found < 0))
+        raise InvalidTable(
+            f"round {t} has the state {replay.contexts[t].tolist()}, which the truth does not "
+            "list: a truth must know every state that occurs."
+        )
+    return found
+
+
+def _require_of(run: Run, replay: Replay) -> None:
+    if run.rounds > replay.horizon or run.observed.shape[-1] != replay.problem.n_features:
+        raise InvalidTable(
+            f"a run of {run.rounds} rounds and {run.observed.shape[-1]} features on a table of "
+            f"{replay.horizon} and {replay.problem.n_features}: give the table that was played."
+        )

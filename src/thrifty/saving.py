@@ -1,0 +1,222 @@
+"""One file for what was learnt: named arrays and a JSON manifest, checksummed, never pickled.
+
+The container is numpy's own (`.npz`, a zip of `.npy` files, readable with `numpy.load`). The
+manifest is its first member; it holds the SHA-256 of every array's member and of itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.errors import DamagedFile, ForeignFile, SaveError, UnsupportedVersion
+
+MAGIC = "thrifty"
+FORMAT_VERSION = 1
+
+_MANIFEST = "manifest.json"
+_HEAD = f'{{"magic":"{MAGIC}",'.encode()
+_TAIL = f"{MAGIC} archive".encode()
+_HEAD_WITHIN = 30 + len(_MANIFEST) + len(_HEAD)  # a zip's first local header takes 30 bytes
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+
+
+def write_archive(
+    path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write both into one file, which appears complete or not at all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_archive(Path(folder) / "a.npz", {"kind": "example"}, {"counts": np.arange(3)})
+    ...     manifest, arrays = read_archive(Path(folder) / "a.npz")
+    >>> manifest, arrays["counts"].tolist()
+    ({'kind': 'example'}, [0, 1, 2])
+    """
+    members = {f"{name}.npy": _to_npy(name, array) for name, array in arrays.items()}
+    _replace(Path(path), _pack(_sealed(manifest, members), members))
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read back what `write_archive` wrote, or say exactly why that is impossible."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SaveError(
+            f"{path} cannot be read ({error.strerror}): check the path and its permissions."
+        ) from error
+    members = _unpack(path, data)
+    envelope = _opened(path, members.pop(_MANIFEST))
+    return envelope["content"], _checked_arrays(path, members, envelope["members"])
+
+
+def _to_npy(name: str, array: NDArray[Any]) -> bytes:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise SaveError(
+            f"array name {name!r} cannot name a member of the file: use letters, digits and _./-"
+        )
+    array = np.asarray(array, order="C")
+    if array.dtype.hasobject:
+        raise SaveError(
+            f"array {name!r} holds Python objects (dtype {array.dtype}), which only a pickle "
+            "could store, and a pickle runs code when it is read: use numbers or fixed-size text."
+        )
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _sealed(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> bytes:
+    envelope = {
+        "magic": MAGIC,  # first, so that even a truncated file is known as ours
+        "version": FORMAT_VERSION,
+        "content": dict(manifest),
+        "members": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
+    }
+    try:
+        envelope["sha256"] = _digest(envelope)
+    except (TypeError, ValueError) as error:
+        raise SaveError(
+            f"the manifest cannot be written as JSON ({error}): keep to None, True, False, finite "
+            "numbers, text, lists and dicts with text keys."
+        ) from error
+    return _canonical(envelope)
+
+
+def _canonical(envelope: Mapping[str, Any]) -> bytes:
+    return json.dumps(envelope, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _digest(envelope: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_canonical(envelope)).hexdigest()
+
+
+def _pack(manifest: bytes, members: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = _TAIL
+        for name, data in {_MANIFEST: manifest, **members}.items():
+            # ZipInfo's fixed date makes equal contents equal files
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return buffer.getvalue()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            with draft.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise SaveError(
+            f"{path} cannot be written ({error.strerror}), and what was there before is still "
+            "there: choose a folder that exists, is writable and has room."
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened, and need not be
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _damaged(path: Path, what: str) -> DamagedFile:
+    return DamagedFile(
+        f"{path} is damaged: {what}. Nothing in it can be trusted, so go back to an earlier copy."
+    )
+
+
+def _unpack(path: Path, data: bytes) -> dict[str, bytes]:
+    ours = _HEAD in data[:_HEAD_WITHIN] or data.endswith(_TAIL)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+            members = {name: archive.read(name) for name in names}
+    except Exception as error:  # zipfile lets a dozen unrelated types escape on damaged input
+        if ours:
+            raise _damaged(path, f"it cannot be unpacked ({error})") from error
+        raise _foreign(path) from error
+    if not ours:
+        raise _foreign(path)
+    if len(members) != len(names) or _MANIFEST not in members:
+        raise _damaged(path, "its manifest is missing or a member stands twice")
+    return members
+
+
+def _foreign(path: Path) -> ForeignFile:
+    return ForeignFile(
+        f"{path} was not written by Thrifty: give a file that came from a save, not another one."
+    )
+
+
+def _opened(path: Path, manifest: bytes) -> dict[str, Any]:
+    try:
+        envelope = json.loads(manifest)
+        magic, version = envelope["magic"], envelope["version"]
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise _damaged(path, "its manifest is not readable") from error
+    if magic != MAGIC:
+        raise _foreign(path)
+    if version != FORMAT_VERSION:
+        raise UnsupportedVersion(
+            f"{path} has format version {version!r} and this release reads version "
+            f"{FORMAT_VERSION}: read it with the release that wrote it, or a newer one."
+        )
+    _require_seal(path, envelope)
+    return dict(envelope)
+
+
+def _require_seal(path: Path, envelope: dict[str, Any]) -> None:
+    seal = envelope.pop("sha256", None)
+    try:
+        holds = seal == _digest(envelope)
+    except ValueError:
+        holds = False
+    if not holds or not isinstance(envelope.get("members"), dict):
+        raise _damaged(path, "its manifest does not match its checksum")
+
+
+def _checked_arrays(
+    path: Path, members: Mapping[str, bytes], digests: Mapping[str, str]
+) -> dict[str, NDArray[Any]]:
+    if members.keys() != digests.keys():
+        odd = ", ".join(sorted(members.keys() ^ digests.keys()))
+        raise _damaged(path, f"members are missing or were added ({odd})")
+    for name, data in members.items():
+        if hashlib.sha256(data).hexdigest() != digests[name]:
+            raise _damaged(path, f"member {name} does not match its checksum")
+    # only after all checksums hold: a header is not parsed before it is trusted
+    return {name.removesuffix(".npy"): _from_npy(path, name, members[name]) for name in digests}
+
+
+def _from_npy(path: Path, name: str, data: bytes) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    except Exception as error:  # the checksum held, so only a forged file comes here
+        raise _damaged(path, f"member {name} is no array ({error})") from error
+    return array
