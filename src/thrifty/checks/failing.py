@@ -43,4 +43,5 @@ def run_checks(checks: Iterable[Callable[[T], None]], subject: T, name: str) -> 
 
 def _message(check: Callable[[T], None], name: str, happened: str) -> str:
     promise = (check.__doc__ or "").strip().partition("\n")[0]
-    return f"{name} fails {check.__name__}: {happened}. The interface promises: {promise}"
+    promise = promise[:1].lower() + promise[1:]
+    return f"{name} fails {check.__name__}: {happened}. The interface promises to {promise}"

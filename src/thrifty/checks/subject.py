@@ -43,7 +43,7 @@ class Subject:
             return cls(repr(policy), policy.problem, seed, lambda _: duplicate(policy), False)
         name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
         factory = _registered(policy) if isinstance(policy, str) else policy
-        arguments = {"seed": seed, **_horizon(factory, name, parameters), **parameters}
+        arguments = {"seed": seed, **_horizon(factory, name), **parameters}
         build = _builder(factory, arguments, name)
         return cls(name, SMALL if problem is None else problem, seed, build, True)
 
@@ -91,14 +91,13 @@ def _registered(name: str) -> Callable[..., Policy]:
     if name not in POLICIES:
         known = ", ".join(map(repr, sorted(POLICIES)))
         raise UnknownName(f"there is no policy {name!r}: use one of {known}.")
-    return POLICIES[name]
+    factory: Callable[..., Policy] = POLICIES[name]
+    return factory
 
 
-def _horizon(
-    factory: Callable[..., Policy], name: str, parameters: dict[str, Any]
-) -> dict[str, Any]:
+def _horizon(factory: Callable[..., Policy], name: str) -> dict[str, Any]:
     asked = inspect.signature(factory).parameters
-    if "truth" in asked and "truth" not in parameters:
+    if "truth" in asked:
         raise InvalidParameter(
             f"{name} is told the truth about its world, which exists in simulation only, so it "
             "makes none of a policy's promises: check another one."

@@ -158,4 +158,5 @@ def _merged(
 
 def _first_best(values: NDArray[np.float64]) -> NDArray[np.int64]:
     best = values.max(axis=-1, keepdims=True)
-    return np.argmax(values >= best - TIE, axis=-1).astype(np.int64)
+    first: NDArray[np.int64] = np.argmax(values >= best - TIE, axis=-1).astype(np.int64)
+    return first

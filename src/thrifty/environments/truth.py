@@ -141,9 +141,10 @@ class Truth:
         return order, np.flatnonzero(np.diff(keys[order], prepend=-1))
 
     def _require_shapes(self) -> None:
-        (t, s), (d,) = (self.reward_piece.size, len(self.states)), self.levels.shape
-        r, c, a = len(self.within), len(self.costs), *self.rewards.shape[1:2]
+        t, d, s = self.reward_piece.size, self.levels.size, self.probabilities.size
+        r, a, c = _extent(self.rewards, 0), _extent(self.rewards, 1), _extent(self.costs, 0)
         shapes = {
+            "levels": (d,),
             "states": (s, d),
             "probabilities": (s,),
             "reward_piece": (t,),
@@ -184,6 +185,10 @@ class Truth:
 
 
 _WHOLE = frozenset({"levels", "states", "reward_piece", "cost_piece"})
+
+
+def _extent(array: NDArray[np.float64], axis: int) -> int:
+    return array.shape[axis] if axis < array.ndim else 0
 
 
 def _totals(

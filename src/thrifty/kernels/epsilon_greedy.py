@@ -35,7 +35,7 @@ def index(state: EpsilonGreedyState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: EpsilonGreedyState, codes: Ints, available: Bools, draws: Floats) -> int:
+def choose_action(state: EpsilonGreedyState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
     """Return any action if the first draw is at most epsilon, else the first best one."""
     if draws[0] <= state.epsilon:
         return uniform(available, draws[1])

@@ -43,7 +43,7 @@ def index(state: LinUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: LinUCBState, codes: Ints, available: Bools, draws: Floats) -> int:
+def choose_action(state: LinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 

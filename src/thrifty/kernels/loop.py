@@ -40,7 +40,7 @@ def run(
             codes[i] = contexts[t, i] if mask[i] else -1
             prices[i] = costs[t, i] if mask[i] else np.nan
             paid[t] += costs[t, i] if mask[i] else 0.0
-        actions[t] = choose_action(state, codes, available, draws[1][t])
+        actions[t] = choose_action(state, codes, available, draws[1][t], purpose)
         gained[t] = rewards[t, actions[t]]
         update(state, codes, prices, actions[t], gained[t], purpose)
     return actions.size

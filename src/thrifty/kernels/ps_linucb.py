@@ -82,7 +82,7 @@ def index(state: PSLinUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: PSLinUCBState, codes: Ints, available: Bools, draws: Floats) -> int:
+def choose_action(state: PSLinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 

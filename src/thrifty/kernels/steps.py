@@ -36,7 +36,7 @@ class Steps(NamedTuple):
     choose_features: Step
     """(state, draws, mask) -> purpose; fills the mask."""
     choose_action: Step
-    """(state, codes, available, draws) -> action."""
+    """(state, codes, available, draws, purpose) -> action."""
     update: Step
     """(state, codes, costs, action, reward, purpose)."""
     read_prices: Step = _ignore_prices

@@ -51,7 +51,7 @@ def index(state: SWUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: SWUCBState, codes: Ints, available: Bools, draws: Floats) -> int:
+def choose_action(state: SWUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 

@@ -39,7 +39,7 @@ def index(state: UCB1State, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: UCB1State, codes: Ints, available: Bools, draws: Floats) -> int:
+def choose_action(state: UCB1State, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 

@@ -1,0 +1,426 @@
+"""What any policy must do.
+
+Each check is a function of a `Subject`; the first line of its docstring is the promise it checks.
+A failed check raises `CheckFailed`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.checks.failing import require, require_refused, run_checks
+from thrifty.checks.memory import deep_size, differences, snapshot
+from thrifty.checks.subject import ROUNDS, Subject
+from thrifty.checks.tables import (
+    Tables,
+    ask,
+    first_difference,
+    play_round,
+    play_rounds,
+)
+from thrifty.errors import InvalidInput, SaveError, ThriftyError
+from thrifty.policy import Policy
+from thrifty.problem import Problem
+from thrifty.rounds import Observation, Purchase
+
+
+def check_policy(
+    policy: str | Policy | Callable[..., Policy],
+    *,
+    problem: Problem | None = None,
+    seed: int = 0,
+    **parameters: Any,
+) -> None:
+    """Raise `CheckFailed` if `policy` breaks a promise of its interface, else return.
+
+    `policy` is a name of the registry, a class or function to be called as
+    `policy(problem, seed=seed, **parameters)`, with `horizon` if it takes one, or a policy, of
+    which copies are checked. Without a `problem` a small one is used.
+
+    >>> class Glutton(Policy):
+    ...     def _choose_features(self):
+    ...         return Purchase.everything(self.problem)
+    ...     def _choose_action(self, observation, available):
+    ...         return 0
+    ...     def _update(self, observation, action, reward):
+    ...         pass
+    >>> check_policy(Glutton)
+    Traceback (most recent call last):
+        ...
+    thrifty.errors.CheckFailed: Glutton fails only_available_actions: a legal call raised \
+InvalidAction (Glutton chose action 0, which is not available: it must be one of [1].). The \
+interface promises to choose one of the available actions, whichever these are.
+    """
+    subject = Subject.of(policy, problem=problem, seed=seed, parameters=parameters)
+    subject.fresh()  # what cannot be made at all is the caller's mistake, not a failed check
+    run_checks(POLICY_CHECKS, subject, subject.name)
+
+
+def decisions_are_well_formed(subject: Subject) -> None:
+    """Return one flag per feature, a whole purpose and an action that is an int."""
+    policy, world = subject.fresh(), subject.world()
+    for t in range(ROUNDS):
+        purchase = ask(policy, world)
+        require(isinstance(purchase, Purchase), f"choose_features returned {purchase!r}")
+        shape = purchase.mask.shape
+        require(shape == (subject.problem.n_features,), f"it chose a mask of shape {shape}")
+        require(type(purchase.purpose) is int, f"its purpose is {purchase.purpose!r}")
+        observation = world.observe(t, purchase)
+        action = policy.choose_action(observation)
+        require(
+            type(action) is int and 0 <= action < subject.problem.n_actions,
+            f"choose_action returned {action!r} of type {type(action).__name__}",
+        )
+        result: object = policy.update(observation, action, world.reward(t, action))
+        require(result is None, f"update returned {result!r} where it must return None")
+
+
+def only_available_actions(subject: Subject) -> None:
+    """Choose one of the available actions, whichever these are."""
+    rng = np.random.default_rng(subject.seed)
+    n = subject.problem.n_actions
+    single = [np.arange(n) == a for a in range(n)]
+    for policy in (subject.fresh(), subject.trained(30)):
+        world = subject.world(other=1)
+        for t in range(40):
+            some = rng.random(n) < 0.5
+            available = some if some.any() and t % 2 else single[t // 2 % n]
+            observation = world.observe(t, ask(policy, world))
+            action = policy.choose_action(observation, available=available)
+            require(bool(available[action]), f"it chose {action} of {np.flatnonzero(available)}")
+            policy.update(observation, action, world.reward(t, action))
+
+
+def arguments_stay_unchanged(subject: Subject) -> None:
+    """Leave purchases, observations and masks as they are, in the round and after it."""
+    policy, world = subject.fresh(), subject.world()
+    kept: list[tuple[str, NDArray[Any], NDArray[Any]]] = []
+
+    def keep(name: str, array: NDArray[Any]) -> None:
+        kept.append((name, array, array.copy()))
+
+    for t in range(40):
+        purchase = ask(policy, world)
+        keep("a purchase's mask", purchase.mask)
+        observation = world.observe(t, purchase)
+        keep("an observation's codes", observation.codes)
+        keep("an observation's costs", observation.costs)
+        available = np.arange(subject.problem.n_actions) != t % (subject.problem.n_actions + 1)
+        available[0] |= not available.any()
+        keep("the mask of available actions", available)
+        action = policy.choose_action(observation, available=available)
+        policy.update(observation, action, world.reward(t, action))
+    for name, array, copy in kept:
+        same = np.array_equal(array, copy, equal_nan=array.dtype.kind == "f")
+        require(same, f"{name} was {copy.tolist()} and became {array.tolist()}")
+
+
+def no_global_randomness(subject: Subject) -> None:
+    """Neither use nor change the global generators of numpy and random."""
+    with _global_generators_restored():
+        random.seed(subject.seed)
+        np.random.seed(subject.seed)  # noqa: NPY002
+        before = _global_generators()
+        play_rounds(subject.fresh(), subject.world(), range(40))
+        require(before == _global_generators(), "it moved or seeded a global random generator")
+
+
+def same_seed_same_run(subject: Subject) -> None:
+    """Give the same run for the same seed, sharing nothing with other objects."""
+    rounds, world, elsewhere = range(ROUNDS), subject.world(), subject.world(other=1)
+    one, other, stranger = subject.fresh(), subject.fresh(), subject.fresh()
+    first = play_rounds(one, world, rounds)
+    second = []
+    for t in rounds:
+        with _global_generators_restored():
+            random.seed(t)
+            np.random.seed(t)  # noqa: NPY002
+            second.append(play_round(other, world, t))
+        play_round(stranger, elsewhere, t)
+    parted = first_difference(first, second)
+    require(
+        parted is None,
+        f"two runs with the same seed in the same world differ, {parted}; another object was "
+        "playing elsewhere meanwhile",
+    )
+
+
+def nothing_leaks(subject: Subject) -> None:
+    """Decide by what was bought and done, never by what was not."""
+    world = subject.world()
+    decisions = play_rounds(subject.fresh(), world, range(ROUNDS))
+    for k in range(2):
+        hidden_changed = world.scrambled(decisions, seed=k)
+        parted = first_difference(
+            decisions, play_rounds(subject.fresh(), hidden_changed, range(ROUNDS))
+        )
+        require(
+            parted is None,
+            "two worlds that differ only in unbought codes, unbought costs and rewards of actions "
+            f"not taken were told apart, {parted}",
+        )
+
+
+def refused_input_changes_nothing(subject: Subject) -> None:
+    """Refuse what cannot be used with an error of Thrifty's, changing no state."""
+    policy, twin, world = subject.fresh(), subject.fresh(), subject.world()
+    bad_calls = list(_bad_calls(subject.problem).items())
+    disturbed, undisturbed = [], []
+    for t in range(2 * len(bad_calls)):
+        what, call = bad_calls[t % len(bad_calls)]
+        before = _state(policy)
+        require_refused(partial(call, policy), what, ThriftyError)
+        changed = differences(before, _state(policy))
+        require(not changed, f"{what} was refused and yet changed {_listed(changed)}")
+        disturbed.append(play_round(policy, world, t))
+        undisturbed.append(play_round(twin, world, t))
+    parted = first_difference(disturbed, undisturbed)
+    require(parted is None, f"refused calls changed later decisions: {parted}")
+
+
+def update_needs_only_its_arguments(subject: Subject) -> None:
+    """Learn from the arguments of update alone, remembering no open round."""
+    world = subject.world(other=1)
+    for t in range(0, 36, 3):
+        prompt, late = subject.trained(t), subject.trained(t)
+        opened = _open(prompt, world, t)
+        _open(late, world, t)
+        for later in range(t + 1, t + 3):
+            _open(late, world, later)
+        left_behind = differences(snapshot(prompt), snapshot(late))
+        late.rng.bit_generator.state = prompt.rng.bit_generator.state
+        for policy in (prompt, late):
+            policy.update(opened.observation, opened.action, opened.reward)
+        learnt = differences(snapshot(prompt), snapshot(late)) - left_behind
+        require(
+            not learnt,
+            "the same update learns something else once further rounds have been opened: "
+            f"{_listed(learnt)} came out differently, for opening them had left "
+            f"{_listed(left_behind)} on the policy (a note to update belongs into purpose)",
+        )
+
+
+def rewards_in_any_order(subject: Subject) -> None:
+    """Allow many open rounds, with rewards that come late, in any order, or never."""
+    one, two, world = subject.trained(30), subject.trained(30), subject.world(other=2)
+    for first in range(0, 60, 4):
+        opened = _open_together(one, world, first)
+        _open_together(two, world, first)
+        # the same calls, with another round the last to act when the rewards come
+        for policy, order in ((one, (0, 1, 2, 3)), (two, (3, 2, 1, 0))):
+            for k in order:
+                _force(policy, opened[k])
+        two.rng.bit_generator.state = one.rng.bit_generator.state
+        for policy in (one, two):
+            for k in (1, 3, 0):  # the reward of round 2 is lost
+                policy.update(opened[k].observation, opened[k].action, opened[k].reward)
+        rounds = range(first, first + 6)
+        parted = first_difference(play_rounds(one, world, rounds), play_rounds(two, world, rounds))
+        require(
+            parted is None,
+            "two policies got the same rewards for the same open rounds and differ in which of "
+            f"these was the last to act; afterwards {parted}",
+        )
+
+
+def accepts_whatever_is_seen(subject: Subject) -> None:
+    """Accept costs of zero, and observations of more or less than was bought."""
+    play_rounds(subject.fresh(), subject.world().free_of_charge(), range(40))
+    policy, world = subject.fresh(), subject.world()
+    n = subject.problem.n_features
+    for t in range(40):
+        purchase = ask(policy, world)
+        free = [i for i in range(n) if (t >> i % 5) & 1]
+        empty = Purchase(np.zeros(n, dtype=np.bool_), purchase.purpose)
+        observation = (
+            world.observe(t, empty) if t % 4 == 0 else world.observe(t, purchase, free=free)
+        )
+        action = policy.choose_action(observation)
+        policy.update(observation, action, world.reward(t, action))
+
+
+def any_size_of_problem(subject: Subject) -> None:
+    """Work with one feature, one level, one action or 64 features, or refuse when made."""
+    if not subject.on_any_problem:
+        return
+    for levels, n_actions in (((2,), 2), ((1,), 1), ((1, 3), 1), ((2,) * 64, 2)):
+        problem = Problem.anonymous(levels, n_actions)
+        try:
+            policy = subject.build(problem)
+        except InvalidInput:
+            continue
+        play_rounds(policy, Tables.draw(problem, 20, subject.seed), range(20))
+
+
+def memory_is_bounded(subject: Subject) -> None:
+    """Hold no more after many rounds than after few."""
+    policy, world = subject.fresh(), subject.world(16)
+    play_rounds(policy, world, range(2000))
+    before = deep_size(policy)
+    play_rounds(policy, world, range(2000, 4000))
+    after = deep_size(policy)
+    require(
+        after <= 1.25 * before + 4096,
+        f"it held {before} bytes after 2,000 rounds and {after} after 4,000 rounds of sixteen "
+        "contexts that repeat (a long window may have to be made shorter for this check)",
+    )
+
+
+def action_values_are_a_peek(subject: Subject) -> None:
+    """Give one value per action, or None, and change nothing by being asked."""
+    policy, twin, world = subject.fresh(), subject.fresh(), subject.world()
+    peeked, unpeeked = [], []
+    for t in range(40):
+        for purchase in (Purchase.nothing(subject.problem), Purchase.everything(subject.problem)):
+            values = policy.action_values(world.observe(t, purchase))
+            shape = None if values is None else np.shape(values)
+            require(shape in (None, (subject.problem.n_actions,)), f"values have shape {shape}")
+        peeked.append(play_round(policy, world, t))
+        unpeeked.append(play_round(twin, world, t))
+    parted = first_difference(peeked, unpeeked)
+    require(parted is None, f"asking for action values changed later decisions: {parted}")
+
+
+def state_goes_round_trip(subject: Subject) -> None:
+    """Go on in exactly the same way after get_state and set_state, if it has them."""
+    for rounds in (0, 1, 45):
+        policy, restored, world = subject.trained(rounds), subject.fresh(), subject.world(other=1)
+        try:
+            state = policy.get_state()
+        except SaveError:
+            return
+        for name, array in state.items():
+            plain = isinstance(array, np.ndarray) and not array.dtype.hasobject
+            require(plain, f"its state {name!r} is not an array of plain numbers or text")
+        restored.set_state(state)
+        restored.rng.bit_generator.state = policy.rng.bit_generator.state
+        restored.rounds = policy.rounds
+        going_on = play_rounds(policy, world, range(60))
+        parted = first_difference(going_on, play_rounds(restored, world, range(60)))
+        require(
+            parted is None,
+            f"saved after {rounds} rounds, restored and played on (both with the same generator, "
+            f"the original first; do they share an array?), {parted}",
+        )
+
+
+POLICY_CHECKS: tuple[Callable[[Subject], None], ...] = (
+    decisions_are_well_formed,
+    only_available_actions,
+    arguments_stay_unchanged,
+    no_global_randomness,
+    same_seed_same_run,
+    nothing_leaks,
+    refused_input_changes_nothing,
+    update_needs_only_its_arguments,
+    rewards_in_any_order,
+    accepts_whatever_is_seen,
+    any_size_of_problem,
+    memory_is_bounded,
+    action_values_are_a_peek,
+    state_goes_round_trip,
+)
+"""Every check of `check_policy`, in the order in which they run."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    observation: Observation
+    action: int
+    reward: float
+
+
+def _open(policy: Policy, world: Tables, t: int) -> _Opened:
+    opened = _ticket(world, t, ask(policy, world))
+    _force(policy, opened)
+    return opened
+
+
+def _open_together(policy: Policy, world: Tables, first: int) -> list[_Opened]:
+    return [_ticket(world, t, ask(policy, world)) for t in range(first, first + 4)]
+
+
+def _ticket(world: Tables, t: int, purchase: Purchase) -> _Opened:
+    action = t % world.problem.n_actions
+    return _Opened(world.observe(t, purchase), action, world.reward(t, action))
+
+
+def _force(policy: Policy, opened: _Opened) -> None:
+    # one action available: policies that draw at random all the same end up with the same one
+    available = np.arange(policy.problem.n_actions) == opened.action
+    policy.choose_action(opened.observation, available=available)
+
+
+def _bad_calls(problem: Problem) -> dict[str, Callable[[Policy], object]]:
+    seen = _everything_at_level_zero(problem.n_features)
+    too_many = _everything_at_level_zero(problem.n_features + 1)
+    no_such_level = Observation(codes=problem.levels, costs=np.full(problem.n_features, 0.1))
+    actions = np.ones(problem.n_actions, dtype=np.bool_)
+    updates: dict[str, tuple[Any, ...]] = {
+        "a reward of nan": (seen, 0, float("nan")),
+        "a reward of infinity": (seen, 0, float("inf")),
+        "a reward of -0.1": (seen, 0, -0.1),
+        "a reward of 1.5": (seen, 0, 1.5),
+        "a reward that is text": (seen, 0, "1"),
+        "action -1 in update": (seen, -1, 0.5),
+        "an action that does not exist": (seen, problem.n_actions, 0.5),
+        "action 0.5 in update": (seen, 0.5, 0.5),
+        "a code out of range in update": (no_such_level, 0, 0.5),
+        "an observation of too many features in update": (too_many, 0, 0.5),
+    }
+    choices: dict[str, tuple[Observation, Any]] = {
+        "a code out of range in choose_action": (no_such_level, None),
+        "an observation of too many features in choose_action": (too_many, None),
+        "a mask without an available action": (seen, ~actions),
+        "a mask of the wrong length": (seen, np.append(actions, True)),
+        "a mask of whole numbers": (seen, actions.astype(np.int64)),
+    }
+    return {
+        **{what: partial(_call_update, arguments) for what, arguments in updates.items()},
+        **{what: partial(_call_choose_action, *given) for what, given in choices.items()},
+    }
+
+
+def _call_update(arguments: tuple[Any, ...], policy: Policy) -> None:
+    policy.update(*arguments)
+
+
+def _call_choose_action(observation: Observation, available: Any, policy: Policy) -> int:
+    return policy.choose_action(observation, available=available)
+
+
+def _everything_at_level_zero(n_features: int) -> Observation:
+    return Observation(codes=np.zeros(n_features, dtype=np.int64), costs=np.full(n_features, 0.1))
+
+
+def _state(policy: Policy) -> dict[str, Any]:
+    return {**snapshot(policy), "rng": str(policy.rng.bit_generator.state)}
+
+
+def _listed(paths: set[str]) -> str:
+    first = sorted(paths)[:3] or ["something"]
+    return ", ".join(path.removeprefix(".") for path in first) + (
+        " ..." if paths - {*first} else ""
+    )
+
+
+def _global_generators() -> tuple[object, str]:
+    return random.getstate(), str(np.random.get_state())  # noqa: NPY002
+
+
+@contextlib.contextmanager
+def _global_generators_restored() -> Iterator[None]:
+    state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numpy_state)  # noqa: NPY002

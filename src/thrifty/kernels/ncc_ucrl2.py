@@ -1,0 +1,238 @@
+"""NCC-UCRL2: equations (7) to (19) and Algorithm 1, with the choices of the authors' program.
+
+Only (action, partial state) pairs inside the window differ from an unknown pair, so a round costs
+what the window holds and never what the power set holds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.choice import last_maximum_unless_all_tie, random_maximum, uniform
+from thrifty.kernels.compile import jit
+from thrifty.kernels.observation_sets import best_set, excess_of, fill, on_grid
+from thrifty.kernels.partial_states import (
+    NONE,
+    PartialStates,
+    count_reward,
+    find_cell,
+    forget_reward,
+    grown,
+    has_room,
+    initial as empty_tables,
+    observe,
+    set_edge,
+)
+from thrifty.kernels.steps import STEPS, Steps
+
+ACTION_DRAWS = 1
+SWEEP = 1  # the purpose of a purchase made because every subset is bought once at first
+
+
+class Bounds(NamedTuple):
+    """The logarithms in the confidence radii, and the choices that the paper leaves or changes."""
+
+    reward: float
+    cost: float
+    probability: float
+    cost_range: float
+    sweep: int
+    simplex: bool
+    unseen_mass: bool
+    last_tie: bool
+
+
+class NCCUCRL2State(NamedTuple):
+    """The bounds, the counts, and the window.
+
+    The last rounds stand in a ring: cell, action and reward, and the costs paid (nan if none);
+    `clock` counts rounds.
+    """
+
+    bounds: Bounds
+    tables: PartialStates
+    clock: Ints
+    ring_cells: Ints
+    ring_actions: Ints
+    ring_rewards: Floats
+    ring_costs: Floats
+    cost_sums: Floats
+    cost_counts: Ints
+
+
+def initial(
+    levels: Ints,
+    n_actions: int,
+    *,
+    horizon: int,
+    window: int,
+    delta: float,
+    cost_range: float,
+    sweep_first: bool,
+    simplex: bool,
+    unseen_mass: bool,
+    whole_window: bool,
+    last_tie: bool,
+) -> NCCUCRL2State:
+    """Return the state before the first round."""
+    n = levels.size
+    log_psi_tot = float(np.log(levels + 1.0).sum())
+    in_window = min(window if whole_window else window - 1, horizon)
+    bounds = Bounds(
+        reward=math.log(horizon * n_actions * window / delta) + log_psi_tot,
+        cost=2 * math.log(horizon * n * window / delta),
+        probability=_exp(math.log(2 * (math.log(2 * horizon / delta) + n * math.log(2))) + log_psi_tot),
+        cost_range=cost_range,
+        sweep=2 ** min(n, 62) if sweep_first else 0,
+        simplex=simplex,
+        unseen_mass=unseen_mass,
+        last_tie=last_tie,
+    )
+    return NCCUCRL2State(
+        bounds,
+        empty_tables(levels, n_actions),
+        clock=np.zeros(1, np.int64),
+        ring_cells=np.zeros(in_window, np.int64),
+        ring_actions=np.zeros(in_window, np.int64),
+        ring_rewards=np.zeros(in_window),
+        ring_costs=np.zeros((in_window, n)),
+        cost_sums=np.zeros(n),
+        cost_counts=np.zeros(n, np.int64),
+    )
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700 else math.inf
+
+
+@jit
+def radius(numerator: float, count: float, most: float) -> float:
+    """Return min{most, sqrt(numerator / max{1, count})}."""
+    return min(most, math.sqrt(numerator / max(1.0, count)))
+
+
+@jit
+def index(state: NCCUCRL2State, codes: Ints) -> Floats:
+    """Return the optimistic reward r~ = r_hat + C(a, psi; w) of every action."""
+    tables = state.tables
+    values = np.empty(tables.pulls.shape[1])
+    c = find_cell(tables, codes)
+    for a in range(values.size):
+        pulls = 0 if c == NONE else tables.pulls[c, a]
+        mean = 0.0 if pulls == 0 else tables.sums[c, a] / pulls
+        values[a] = mean + radius(state.bounds.reward, pulls, 1.0)
+    return values
+
+
+@jit
+def optimistic_prices(state: NCCUCRL2State) -> Floats:
+    """Return c~ = c_hat - C(i; w) of every feature (15), on the grid."""
+    prices = np.empty(state.cost_sums.size)
+    for i in range(prices.size):
+        count = state.cost_counts[i]
+        mean = state.cost_sums[i] / max(1, count)
+        prices[i] = on_grid(mean - radius(state.bounds.cost, count, state.bounds.cost_range))
+    return prices
+
+
+@jit
+def choose_features(state: NCCUCRL2State, draws: Floats, mask: Bools) -> int:
+    """Fill the mask with the set of largest optimistic gain (18); a sweep goes through all sets."""
+    bounds, tables = state.bounds, state.tables
+    if state.clock[0] < bounds.sweep:
+        fill(state.clock[0], mask)
+        return SWEEP
+    for k in range(tables.sizes[2]):
+        s = tables.live[k]
+        if tables.sets["stale"][s]:
+            ball = radius(bounds.probability, tables.sets["seen"][s], 1.0)
+            excess = excess_of(tables, s, ball, bounds.unseen_mass, bounds.simplex)
+            tables.sets["excess"][s] = on_grid(excess)
+            tables.sets["stale"][s] = 0
+    fill(best_set(tables, optimistic_prices(state)), mask)
+    return 0
+
+
+@jit
+def choose_action(
+    state: NCCUCRL2State, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
+    """Return an action of largest optimistic reward (19); any one in a sweep."""
+    if purpose == SWEEP:
+        return uniform(available, draws[0])
+    if state.bounds.last_tie:
+        return last_maximum_unless_all_tie(index(state, codes), available, draws[0])
+    return random_maximum(index(state, codes), available, draws[0])
+
+
+@jit
+def update(
+    state: NCCUCRL2State, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
+) -> None:
+    """Count the round, and forget the one that leaves the window."""
+    cell = observe(state.tables, codes, purpose != SWEEP)
+    in_window = state.ring_cells.size
+    if in_window > 0:
+        place = state.clock[0] % in_window
+        if state.clock[0] >= in_window:
+            _forget(state, place)
+        state.ring_cells[place] = cell
+        state.ring_actions[place] = action
+        state.ring_rewards[place] = reward
+        state.ring_costs[place] = costs
+        count_reward(state.tables, cell, action, reward)
+        _refresh_edge(state, cell)
+        for i in range(costs.size):
+            if not np.isnan(costs[i]):
+                state.cost_counts[i] += 1
+                state.cost_sums[i] += costs[i]
+    state.clock[0] += 1
+
+
+@jit
+def _forget(state: NCCUCRL2State, place: int) -> None:
+    """Take the round at this place of the ring out of the window."""
+    cell = state.ring_cells[place]
+    forget_reward(state.tables, cell, state.ring_actions[place], state.ring_rewards[place])
+    _refresh_edge(state, cell)
+    for i in range(state.cost_sums.size):
+        cost = state.ring_costs[place, i]
+        if not np.isnan(cost):
+            state.cost_counts[i] -= 1
+            state.cost_sums[i] -= cost
+            if state.cost_counts[i] == 0:
+                state.cost_sums[i] = 0.0
+
+
+@jit
+def _refresh_edge(state: NCCUCRL2State, cell: int) -> None:
+    """Compute max_a r~(a, psi) less the r~ of an unknown pair, whose mean counts as 0."""
+    tables = state.tables
+    unknown = radius(state.bounds.reward, 0.0, 1.0)
+    edge = -np.inf
+    for a in range(tables.pulls.shape[1]):
+        pulls = tables.pulls[cell, a]
+        if pulls == 0:
+            edge = max(edge, 0.0)
+        else:
+            bonus = radius(state.bounds.reward, pulls, 1.0)
+            edge = max(edge, tables.sums[cell, a] / pulls + bonus - unknown)
+    set_edge(tables, cell, edge)
+
+
+@jit
+def room(state: NCCUCRL2State) -> bool:
+    """Whether one more round fits in the tables."""
+    return has_room(state.tables)
+
+
+def grow(state: NCCUCRL2State) -> NCCUCRL2State:
+    """Return the same state with twice the room."""
+    return state._replace(tables=grown(state.tables))
+
+
+STEPS[NCCUCRL2State] = Steps(choose_features, choose_action, update, has_room=room)

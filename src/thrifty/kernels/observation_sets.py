@@ -1,0 +1,131 @@
+"""The best observation set, exactly, without enumerating the power set.
+
+The value of a set, less that of a partial state of which nothing is known, is its excess minus the
+sum of its features' prices. Sets that are not live have excess 0, so the best of them is the
+cheapest one: subsets are visited in order of their price until one is not live.
+
+Excesses and prices are rounded to multiples of 2^-40. Sums of them are exact then, whatever the
+order, and sets that tie do so to the last bit; the first one in the order of masks wins.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+
+from thrifty.kernels.arrays import Bools, Floats
+from thrifty.kernels.compile import jit
+from thrifty.kernels.optimism import optimistic_mean
+from thrifty.kernels.partial_states import NONE, PartialStates, contains, find_set
+
+GRID = 2.0**40
+SIGN = np.int64(-(2**63))  # x ^ SIGN turns the order of unsigned masks into that of signed numbers
+
+
+@jit
+def on_grid(x: float) -> float:
+    """Round to a multiple of 2^-40."""
+    return np.rint(x * GRID) / GRID
+
+
+@jit
+def price_of(mask: int, prices: Floats) -> float:
+    """Return the sum of the prices of the set's features."""
+    total = 0.0
+    for i in range(prices.size):
+        if contains(mask, i, prices.size):
+            total += prices[i]
+    return total
+
+
+@jit
+def excess_of(
+    tables: PartialStates, s: int, radius: float, unseen_mass: bool, simplex: bool
+) -> float:
+    """Return the optimistic value (17) of live set s before prices, less that of an unknown state.
+
+    The live cells have their edges; all other partial states of the set make up one more entry
+    with edge 0. With `unseen_mass` a state never seen has the probability of one seen once, as the
+    maximum in the numerator of (13) has it.
+    """
+    sets, cells = tables.sets, tables.cells
+    n_live = sets["live_cells"][s]
+    others = 1 if sets["states"][s] > n_live else 0
+    edges = np.zeros(n_live + others)
+    masses = np.empty(n_live + others)
+    seen = float(sets["seen"][s])
+    surplus = (sets["states"][s] - sets["cells"][s]) / seen if unseen_mass else 0.0
+    rest = seen
+    c = sets["first_live"][s]
+    for k in range(n_live):
+        edges[k] = cells["edge"][c]
+        masses[k] = cells["seen"][c] / seen
+        rest -= cells["seen"][c]
+        c = cells["next_live"][c]
+    if others:
+        masses[n_live] = rest / seen + surplus
+    return optimistic_mean(edges, masses, radius, surplus, simplex)
+
+
+@jit
+def best_set(tables: PartialStates, prices: Floats) -> int:
+    """Return the mask of the set of largest value; prices and excesses are on the grid."""
+    best = np.int64(0)
+    value = -np.inf
+    for k in range(tables.sizes[2]):
+        s = tables.live[k]
+        mask = tables.sets["mask"][s]
+        worth = tables.sets["excess"][s] - price_of(mask, prices)
+        if worth > value or (worth == value and mask ^ SIGN < best ^ SIGN):
+            best, value = mask, worth
+    found, mask, worth = _cheapest_not_live(tables, prices, value)
+    if found and (worth > value or (worth == value and mask ^ SIGN < best ^ SIGN)):
+        best = mask
+    return best
+
+
+@jit
+def _is_live(tables: PartialStates, mask: int) -> bool:
+    s = find_set(tables, mask)
+    return s != NONE and tables.sets["live_cells"][s] > 0
+
+
+@jit
+def _cheapest_not_live(
+    tables: PartialStates, prices: Floats, at_least: float
+) -> tuple[bool, int, float]:
+    """Return whether a set that is not live is worth `at_least`, then the best one and its worth.
+
+    The cheapest set of all holds the features of negative price. Any other differs from it by
+    some features and is dearer by the sum of their prices' sizes. Nodes of the search are such
+    sets of differences, each made from its parent by a difference further to the right, which is
+    never cheaper nor, if equally cheap, earlier; so they leave the heap in order.
+    """
+    n = prices.size
+    cheapest = np.int64(0)
+    for i in range(n):
+        cheapest = (cheapest << 1) | np.int64(prices[i] < 0.0)
+    least = price_of(cheapest, prices)
+    if -least < at_least:
+        return False, cheapest, -least
+    if not _is_live(tables, cheapest):
+        return True, cheapest, -least
+    heap = [(0.0, cheapest ^ SIGN, 0)]
+    while len(heap) > 0:
+        dearer, key, start = heappop(heap)
+        mask = key ^ SIGN
+        if not _is_live(tables, mask):
+            return True, mask, -least - dearer
+        for i in range(start, n):
+            more = dearer + abs(prices[i])
+            if -least - more >= at_least:
+                heappush(heap, (more, (mask ^ (np.int64(1) << (n - 1 - i))) ^ SIGN, i + 1))
+    return False, cheapest, -least
+
+
+@jit
+def fill(mask: int, out: Bools) -> None:
+    """Write the set as one flag per feature."""
+    for i in range(out.size):
+        out[i] = contains(mask, i, out.size)

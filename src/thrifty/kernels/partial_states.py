@@ -1,0 +1,331 @@
+"""Counts of partial states, kept only for observation sets that have been bought.
+
+Two growing tables. A *set* is an observation set I that was bought at least once, with N(I), the
+number of rounds that observed at least I (11). A *cell* is a partial state psi of such a set, with
+N(I, psi) (12), and the number and sum of the rewards of each action taken in it. A set's counts
+begin when it is first bought, and are then made up from the rounds that had observed more.
+
+A set or a cell is *live* while some reward is counted in it. Only live cells can differ from what
+is assumed of a partial state of which nothing is known; `excess` says by how much a live set does.
+
+Sets are 64-bit masks, feature 1 the most significant of the D bits, so that the order of masks
+(unsigned) is the order in which the paper's authors count subsets.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.kernels.arrays import Floats, Ints
+from thrifty.kernels.compile import jit
+
+MAX_FEATURES = 64
+NONE = -1
+
+SET = np.dtype(
+    [
+        ("mask", np.int64),
+        ("seen", np.int64),  # N(I)
+        ("states", np.float64),  # |Psi+(I)|, beyond any integer for many features
+        ("cells", np.int64),  # partial states seen
+        ("first", np.int64),  # a list through the cells' `next`
+        ("first_live", np.int64),  # a list through the cells' `next_live`
+        ("live_cells", np.int64),
+        ("place", np.int64),  # among the live sets
+        ("stale", np.int64),  # the excess must be computed again
+        ("excess", np.float64),
+    ],
+    align=True,
+)
+CELL = np.dtype(
+    [
+        ("set", np.int64),
+        ("seen", np.int64),  # N(I, psi)
+        ("bought", np.int64),  # the part of it that was bought as exactly this set
+        ("counted", np.int64),  # rewards counted in the cell, of all actions
+        ("edge", np.float64),  # the cell's optimistic reward less the one of an unknown cell
+        ("next", np.int64),
+        ("next_live", np.int64),
+        ("previous_live", np.int64),
+    ],
+    align=True,
+)
+
+
+class PartialStates(NamedTuple):
+    """The two tables, with a hash table each: `places` hold row numbers, or NONE."""
+
+    levels: Ints
+    feature_keys: Ints
+    level_keys: Ints
+    sizes: Ints  # sets, cells, live sets
+    sets: NDArray[np.void]
+    set_places: Ints
+    live: Ints
+    cells: NDArray[np.void]
+    cell_places: Ints
+    codes: NDArray[np.int32]
+    pulls: Ints
+    sums: Floats
+
+
+def initial(levels: Ints, n_actions: int, *, sets: int = 64, cells: int = 1024) -> PartialStates:
+    """Return empty tables with room for so many rows (powers of two)."""
+    # Fixed keys: hashing must give the same tables in every process.
+    keys = np.random.default_rng(20231).integers(2**62, size=(levels.size, levels.max() + 1))
+    return PartialStates(
+        levels=levels.copy(),
+        feature_keys=keys[:, -1].copy(),
+        level_keys=keys[:, :-1].copy(),
+        sizes=np.zeros(3, np.int64),
+        sets=np.zeros(sets, SET),
+        set_places=np.full(2 * sets, NONE),
+        live=np.zeros(sets, np.int64),
+        cells=np.zeros(cells, CELL),
+        cell_places=np.full(2 * cells, NONE),
+        codes=np.zeros((cells, levels.size), np.int32),
+        pulls=np.zeros((cells, n_actions), np.int64),
+        sums=np.zeros((cells, n_actions)),
+    )
+
+
+@jit
+def has_room(tables: PartialStates) -> bool:
+    """Whether one more round fits: a cell for every set, or a new set made up from all cells."""
+    n_sets, n_cells = tables.sizes[0], tables.sizes[1]
+    return n_sets < tables.sets.size and 2 * n_cells + n_sets + 1 < tables.cells.size
+
+
+def grown(tables: PartialStates) -> PartialStates:
+    """Return the same tables with twice the room."""
+    n_sets, n_cells = 2 * tables.sets.size, 2 * tables.cells.size
+    larger = initial(tables.levels, tables.pulls.shape[1], sets=n_sets, cells=n_cells)
+    larger.sizes[:] = tables.sizes
+    for name in ("sets", "live", "cells", "codes", "pulls", "sums"):
+        rows: NDArray[np.void] = getattr(tables, name)
+        getattr(larger, name)[: len(rows)] = rows
+    for s in range(larger.sizes[0]):
+        larger.set_places[set_place(tables, larger.set_places, larger.sets["mask"][s])] = s
+    for c in range(larger.sizes[1]):
+        place = cell_place(larger, larger.cells["set"][c], larger.codes[c])
+        larger.cell_places[place] = c
+    return larger
+
+
+@jit
+def mask_of(codes: Ints) -> int:
+    """Return D(psi), the features bought, as a mask."""
+    mask = np.int64(0)
+    for i in range(codes.size):
+        mask = (mask << 1) | np.int64(codes[i] >= 0)
+    return mask
+
+
+@jit
+def contains(mask: int, i: int, n_features: int) -> bool:
+    """Whether feature i is in the set."""
+    return (mask >> (n_features - 1 - i)) & 1 == 1
+
+
+@jit
+def set_place(tables: PartialStates, places: Ints, mask: int) -> int:
+    """Return where the set stands in the hash table, or would."""
+    n = tables.levels.size
+    key = 0
+    for i in range(n):
+        if contains(mask, i, n):
+            key ^= tables.feature_keys[i]
+    place = key % places.size
+    while places[place] != NONE and tables.sets["mask"][places[place]] != mask:
+        place = (place + 1) % places.size
+    return place
+
+
+@jit
+def find_set(tables: PartialStates, mask: int) -> int:
+    """Return the set's row, or NONE."""
+    return tables.set_places[set_place(tables, tables.set_places, mask)]
+
+
+@jit
+def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
+    """Return where the cell of set s that agrees with `codes` stands, or would."""
+    n = tables.levels.size
+    mask = tables.sets["mask"][s]
+    key = 0
+    for i in range(n):
+        if contains(mask, i, n):
+            key ^= tables.level_keys[i, codes[i]]
+    place = key % tables.cell_places.size
+    while True:
+        c = tables.cell_places[place]
+        if c == NONE or (tables.cells["set"][c] == s and _agrees(tables, c, mask, codes)):
+            return place
+        place = (place + 1) % tables.cell_places.size
+
+
+@jit
+def _agrees(tables: PartialStates, c: int, mask: int, codes: Ints) -> bool:
+    n = tables.levels.size
+    for i in range(n):
+        if contains(mask, i, n) and tables.codes[c, i] != codes[i]:
+            return False
+    return True
+
+
+@jit
+def find_cell(tables: PartialStates, codes: Ints) -> int:
+    """Return the row of the partial state `codes`, or NONE."""
+    s = find_set(tables, mask_of(codes))
+    return NONE if s == NONE else tables.cell_places[cell_place(tables, s, codes)]
+
+
+@jit
+def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
+    """Return the row of the cell of set s that agrees with `codes`, a new one if need be."""
+    place = cell_place(tables, s, codes)
+    c = tables.cell_places[place]
+    if c != NONE:
+        return c
+    c = tables.sizes[1]
+    tables.sizes[1] += 1
+    tables.cell_places[place] = c
+    tables.cells["set"][c] = s
+    tables.cells["next"][c] = tables.sets["first"][s]
+    tables.sets["first"][s] = c
+    tables.sets["cells"][s] += 1
+    n = tables.levels.size
+    for i in range(n):
+        tables.codes[c, i] = codes[i] if contains(tables.sets["mask"][s], i, n) else NONE
+    return c
+
+
+@jit
+def _set_of(tables: PartialStates, mask: int) -> int:
+    """Return the row of the set `mask`, a new one made up from the rounds so far if need be."""
+    place = set_place(tables, tables.set_places, mask)
+    s = tables.set_places[place]
+    if s != NONE:
+        return s
+    s = tables.sizes[0]
+    tables.sizes[0] += 1
+    tables.set_places[place] = s
+    sets = tables.sets
+    sets["mask"][s] = mask
+    sets["first"][s] = NONE
+    sets["first_live"][s] = NONE
+    sets["states"][s] = 1.0
+    n = tables.levels.size
+    for i in range(n):
+        if contains(mask, i, n):
+            sets["states"][s] *= tables.levels[i]
+    for larger in range(s):
+        if mask & ~sets["mask"][larger] == 0:
+            _make_up(tables, s, larger)
+    return s
+
+
+@jit
+def _make_up(tables: PartialStates, s: int, larger: int) -> None:
+    """Count for the new set s the rounds that bought the larger set."""
+    c = tables.sets["first"][larger]
+    while c != NONE:
+        bought = tables.cells["bought"][c]
+        if bought > 0:
+            tables.cells["seen"][_cell_of(tables, s, tables.codes[c])] += bought
+            tables.sets["seen"][s] += bought
+        c = tables.cells["next"][c]
+
+
+@jit
+def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
+    """Count a round that observed the partial state `codes`; return its cell.
+
+    N(J) and N(J, psi') grow for every substate psi' of psi, as in (11) and (12), or for psi alone.
+    """
+    own = _set_of(tables, mask_of(codes))
+    sets = tables.sets
+    if not substates_too:
+        sets["seen"][own] += 1
+        sets["stale"][own] = 1
+        c = _cell_of(tables, own, codes)
+        tables.cells["seen"][c] += 1
+        return c
+    for s in range(tables.sizes[0]):
+        if sets["mask"][s] & ~sets["mask"][own] == 0:
+            sets["seen"][s] += 1
+            sets["stale"][s] = 1
+            tables.cells["seen"][_cell_of(tables, s, codes)] += 1
+    c = _cell_of(tables, own, codes)
+    tables.cells["bought"][c] += 1
+    return c
+
+
+@jit
+def count_reward(tables: PartialStates, c: int, action: int, reward: float) -> None:
+    """Count a reward in cell c."""
+    tables.pulls[c, action] += 1
+    tables.sums[c, action] += reward
+    tables.cells["counted"][c] += 1
+    if tables.cells["counted"][c] == 1:
+        _enter(tables, c)
+
+
+@jit
+def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> None:
+    """Take a reward that was counted in cell c away again."""
+    tables.pulls[c, action] -= 1
+    tables.sums[c, action] -= reward
+    if tables.pulls[c, action] == 0:
+        tables.sums[c, action] = 0.0  # no remainder of rounding may survive the last reward
+    tables.cells["counted"][c] -= 1
+    if tables.cells["counted"][c] == 0:
+        _leave(tables, c)
+
+
+@jit
+def _enter(tables: PartialStates, c: int) -> None:
+    """Make cell c live, and its set if it is the first one."""
+    cells, sets = tables.cells, tables.sets
+    s = cells["set"][c]
+    after = sets["first_live"][s]
+    cells["previous_live"][c] = NONE
+    cells["next_live"][c] = after
+    if after != NONE:
+        cells["previous_live"][after] = c
+    sets["first_live"][s] = c
+    sets["live_cells"][s] += 1
+    if sets["live_cells"][s] == 1:
+        sets["place"][s] = tables.sizes[2]
+        tables.live[tables.sizes[2]] = s
+        tables.sizes[2] += 1
+
+
+@jit
+def _leave(tables: PartialStates, c: int) -> None:
+    """Make cell c not live, and its set if it was the last one."""
+    cells, sets = tables.cells, tables.sets
+    s = cells["set"][c]
+    before, after = cells["previous_live"][c], cells["next_live"][c]
+    if before == NONE:
+        sets["first_live"][s] = after
+    else:
+        cells["next_live"][before] = after
+    if after != NONE:
+        cells["previous_live"][after] = before
+    sets["live_cells"][s] -= 1
+    if sets["live_cells"][s] == 0:
+        tables.sizes[2] -= 1
+        last = tables.live[tables.sizes[2]]
+        tables.live[sets["place"][s]] = last
+        sets["place"][last] = sets["place"][s]
+
+
+@jit
+def set_edge(tables: PartialStates, c: int, edge: float) -> None:
+    """Note the edge of cell c."""
+    tables.cells["edge"][c] = edge
+    tables.sets["stale"][tables.cells["set"][c]] = 1

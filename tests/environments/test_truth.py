@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thrifty.environments import Replay, Truth, World
+from thrifty.environments.oracle_plan import OraclePlan, _best_rewards, strides_of
+from thrifty.errors import InvalidProblem, InvalidTable
+
+# Two binary features, two actions; the first feature says which action pays.
+SIMPLE: dict[str, Any] = {
+    "levels": [2, 2],
+    "states": [[0, 0], [0, 1], [1, 1]],
+    "probabilities": [0.5, 0.25, 0.25],
+    "reward_piece": [0, 0],
+    "cost_piece": [0, 1],
+    "rewards": [[[1.0, 0.8, 0.0], [0.0, 0.4, 1.0]]],
+    "within": [[0.5, 0.25, 0.25]],
+    "costs": [[0.1, 0.05], [0.6, 0.05]],
+}
+
+
+def test_means_by_hand() -> None:
+    truth = Truth(**SIMPLE)
+    assert truth.partial_states([False, True]).tolist() == [0, 1, 1]
+    assert truth.partial_probabilities([False, True]).tolist() == [0.5, 0.5]
+    np.testing.assert_allclose(truth.mean_rewards([False, True]), [[[1.0, 0.4], [0.0, 0.7]]])
+    np.testing.assert_allclose(truth.mean_rewards([False, False]), [[[0.7], [0.35]]])
+    np.testing.assert_allclose(truth.best_rewards([False, True]), [0.85])
+
+
+def test_equation_5_by_hand() -> None:
+    truth = Truth(**SIMPLE)
+    assert truth.best_gain([True, False], 0) == pytest.approx(0.95 - 0.1)
+    assert truth.best_gain([True, False], 1) == pytest.approx(0.95 - 0.6)
+    assert truth.best_gain([False, True], 1) == pytest.approx(0.85 - 0.05)
+
+
+def test_plan_by_hand() -> None:
+    plan = Truth(**SIMPLE).oracle_plan
+    assert plan.plan_of_round.tolist() == [0, 1]
+    assert plan.masks.tolist() == [[True, False], [False, True]]
+    np.testing.assert_allclose(plan.gains, [0.85, 0.80])
+    assert plan.strides.tolist() == [[1, 0], [0, 1]]
+    assert plan.offsets.tolist() == [0, 2, 4]
+    assert plan.keys.tolist() == [0, 1, 0, 1]
+    assert plan.actions.tolist() == [0, 1, 0, 1]
+    assert plan.fallback.tolist() == [0, 0]
+    assert plan.action(0, [1, 0]) == 1
+    assert plan.action(1, [1, 0]) == 0
+
+
+def test_a_plan_is_made_once_and_is_frozen() -> None:
+    truth = Truth(**SIMPLE)
+    assert truth.oracle_plan is truth.oracle_plan
+    for record in (truth, truth.oracle_plan):
+        for field in fields(record):
+            array = getattr(record, field.name)
+            assert array.flags.c_contiguous, field.name
+            assert not array.flags.writeable, field.name
+
+
+def test_a_state_never_seen_gets_the_best_action_on_the_whole() -> None:
+    truth = Truth(
+        levels=np.array([3]),
+        states=np.array([[0], [2]]),
+        probabilities=np.array([0.3, 0.7]),
+        reward_piece=np.array([0]),
+        cost_piece=np.array([0]),
+        rewards=np.array([[[1.0, 0.0], [0.0, 1.0]]]),
+        within=np.array([[0.3, 0.7]]),
+        costs=np.array([[0.0]]),
+    )
+    assert truth.oracle_plan.masks.tolist() == [[True]]
+    assert [truth.oracle_plan.action(0, [code]) for code in range(3)] == [0, 1, 1]
+
+
+def test_ties_go_to_the_first_subset_and_the_first_action() -> None:
+    truth = Truth(
+        **{
+            **SIMPLE,
+            "costs": np.zeros((2, 2)),
+            "rewards": np.full((1, 2, 3), 0.1) + np.array([0, 1e-15, 0]),
+        }
+    )
+    assert truth.oracle_plan.masks.tolist() == [[False, False]] * 2
+    assert truth.oracle_plan.actions.tolist() == [0, 0]
+    free = {**SIMPLE, "costs": [[0.0, 0.0], [0.9, 0.0]]}
+    # With both free, the first feature alone is worth as much as both.
+    assert Truth(**free).oracle_plan.masks.tolist() == [[True, False], [False, True]]
+
+
+def test_hindsight_by_hand() -> None:
+    table = Replay(
+        contexts=[[0], [1], [0], [0], [1]],
+        rewards=[[1, 0], [1, 0], [0, 1], [1, 0], [0, 1]],
+        costs=[[0.1], [0.2], [0.3], [0.4], [0.5]],
+        reward_changes=(2,),
+        cost_changes=(4,),
+    )
+    truth = Truth.in_hindsight(table)
+    assert truth.reward_piece.tolist() == truth.cost_piece.tolist() == [0, 0, 1, 1, 2]
+    assert truth.states.tolist() == [[0], [1]]
+    np.testing.assert_allclose(truth.probabilities, [0.6, 0.4])
+    np.testing.assert_allclose(truth.costs, [[0.15], [0.35], [0.5]])
+    np.testing.assert_allclose(truth.within, [[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
+    given_the_state = np.array([[[1, 1], [0, 0]], [[0.5, 0], [0.5, 0]], [[0, 0], [0, 1]]])
+    np.testing.assert_allclose(truth.mean_rewards([True]), given_the_state)
+    given_nothing = np.array([[[1], [0]], [[0.5], [0.5]], [[0], [1]]])
+    np.testing.assert_allclose(truth.mean_rewards([False]), given_nothing)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"probabilities": [0.5, 0.5]}, "ask for"),
+        ({"cost_piece": [0]}, "cost_piece have shape"),
+        ({"rewards": [0.5]}, "rewards have shape"),
+        ({"within": [[0.5, 0.5]]}, "within have shape"),
+        ({"costs": [[0.1]] * 2}, "costs have shape"),
+        ({"levels": [[2, 2]]}, "levels have shape"),
+        ({"probabilities": [0.5, 0.5, 0.5]}, "sum to 1.5"),
+        ({"probabilities": [1.5, -0.25, -0.25]}, "at least 0"),
+        ({"cost_piece": [0, 2]}, "cost_piece go from 0 to 2"),
+        ({"reward_piece": [0, -1]}, "reward_piece go from -1 to 0"),
+        ({"states": [[0, 0], [0, 1], [2, 1]]}, "states go from 0 to 2"),
+        ({"costs": [[0.1, np.nan], [0.1, 0.1]]}, "costs hold a number"),
+    ],
+)
+def test_truths_that_contradict_themselves(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidTable, match=message):
+        Truth(**{**SIMPLE, **changed})
+
+
+def test_the_oracle_refuses_too_many_features_and_too_many_states() -> None:
+    wide = Replay(np.zeros((2, 17), int), np.ones((2, 1)), np.zeros((2, 17)))
+    with pytest.raises(InvalidProblem, match=r"2\^17 subsets.*at most 16 features"):
+        _ = wide.truth.oracle_plan
+    with pytest.raises(InvalidProblem, match="more partial states than can be numbered"):
+        strides_of(np.full(16, 16), np.ones(16, dtype=np.bool_))
+
+
+def naive_plan(truth: Truth, round_: int) -> tuple[tuple[bool, ...], float, dict[Any, int]]:
+    """Find the oracle's plan by dictionaries alone."""
+    piece, price = truth.reward_piece[round_], truth.costs[truth.cost_piece[round_]]
+    n_actions = truth.rewards.shape[1]
+    best: tuple[tuple[bool, ...], float, dict[Any, int]] | None = None
+    for mask in product((False, True), repeat=len(truth.levels)):
+        p: dict[Any, float] = {}
+        mass: dict[Any, float] = {}
+        total: dict[Any, list[float]] = {}
+        for s, state in enumerate(truth.states.tolist()):
+            psi = tuple(code for code, bought in zip(state, mask, strict=True) if bought)
+            p[psi] = p.get(psi, 0.0) + truth.probabilities[s]
+            mass[psi] = mass.get(psi, 0.0) + truth.within[piece, s]
+            sums = total.setdefault(psi, [0.0] * n_actions)
+            for a in range(n_actions):
+                sums[a] += truth.within[piece, s] * truth.rewards[piece, a, s]
+        mean = {psi: [x / mass[psi] if mass[psi] > 0 else 0.0 for x in total[psi]] for psi in p}
+        gain = sum(p[psi] * max(mean[psi]) for psi in p)
+        gain -= sum(c for c, bought in zip(price, mask, strict=True) if bought)
+        if best is None or gain > best[1] + 1e-12:
+            action = {
+                psi: next(a for a in range(n_actions) if mean[psi][a] >= max(mean[psi]) - 1e-12)
+                for psi in p
+            }
+            best = mask, gain, action
+    assert best is not None
+    return best
+
+
+def assert_plan_is_the_naive_one(truth: Truth) -> None:
+    plan = truth.oracle_plan
+    for t in {int(np.argmax(plan.plan_of_round == k)) for k in range(len(plan.gains))}:
+        mask, gain, action = naive_plan(truth, t)
+        k = plan.plan_of_round[t]
+        assert tuple(plan.masks[k]) == mask
+        assert plan.gains[k] == pytest.approx(gain, abs=1e-12)
+        assert plan.offsets[k + 1] - plan.offsets[k] == len(action)
+        assert (np.diff(plan.keys[plan.offsets[k] : plan.offsets[k + 1]]) > 0).all()
+        for state in truth.states:
+            assert plan.action(t, state) == action[tuple(state[list(mask)].tolist())]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    levels=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    n_actions=st.integers(1, 3),
+    seed=st.integers(0, 2**32),
+    joint=st.booleans(),
+    hindsight=st.booleans(),
+)
+def test_the_plan_is_the_naive_one(
+    levels: list[int], n_actions: int, seed: int, joint: bool, hindsight: bool
+) -> None:
+    world = World.random(
+        levels=levels,
+        n_actions=n_actions,
+        rounds=30,
+        reward_changes=(10,),
+        cost_changes=(10, 20),
+        prices=(0.0, 0.2),
+        joint=joint,
+        seed=seed,
+    )
+    drawn = world.draw(seed)
+    truth = Truth.in_hindsight(drawn) if hindsight else world.truth
+    assert_plan_is_the_naive_one(truth)
+    subsets = list(product((False, True), repeat=len(levels)))
+    expected = [truth.best_rewards(mask) for mask in subsets]
+    np.testing.assert_allclose(_best_rewards(truth), expected, atol=1e-12)
+
+
+def test_a_plan_only_for_what_occurs() -> None:
+    world = World.random(rounds=40, reward_changes=(10, 30), cost_changes=(10,), seed=4)
+    assert isinstance(world.truth.oracle_plan, OraclePlan)
+    assert world.truth.oracle_plan.plan_of_round.tolist() == [0] * 10 + [1] * 20 + [2] * 10

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from thrifty.environments import Replay, Truth, World
+from thrifty.errors import InvalidTable
+from thrifty.regret import accuracy_by_observations, expected_regret, realised_regret
+from thrifty.rounds import Run, Runs
+
+TABLE = Replay(
+    contexts=[[0, 0], [1, 0], [0, 1], [1, 1]],
+    rewards=[[1, 0], [0, 1], [1, 0], [0, 1]],
+    costs=[[0.1, 0.2]] * 4,
+)
+
+
+def run_of(replay: Replay, observed: NDArray[np.bool_], actions: NDArray[np.int64]) -> Run:
+    """Take the actions on the replay's own rows."""
+    t = np.arange(len(actions))
+    costs = (observed * replay.costs[: len(actions)]).sum(axis=1)
+    return Run(observed, actions, replay.rewards[t, actions], costs)
+
+
+def random_runs(replay: Replay, seeds: tuple[int, ...]) -> Runs:
+    runs = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        observed = rng.random(replay.contexts.shape) < 0.5
+        runs.append(
+            run_of(replay, observed, rng.integers(replay.problem.n_actions, size=replay.horizon))
+        )
+    return Runs(
+        observed=np.stack([run.observed for run in runs]),
+        actions=np.stack([run.actions for run in runs]),
+        rewards=np.stack([run.rewards for run in runs]),
+        costs=np.stack([run.costs for run in runs]),
+        seeds=seeds,
+    )
+
+
+def oracle_run(replay: Replay) -> Run:
+    plan = replay.truth.oracle_plan
+    actions = [plan.action(t, replay.contexts[t]) for t in range(replay.horizon)]
+    return run_of(replay, plan.masks[plan.plan_of_round], np.array(actions))
+
+
+def test_expected_regret_by_hand() -> None:
+    # The oracle buys the first feature: 1 - 0.1 = 0.9 a round.
+    observed = np.array([[True, False], [True, True], [False, False], [False, True]])
+    run = run_of(TABLE, observed, np.array([0, 0, 0, 1]))
+    expected = [0.0, 0.9 - (0 - 0.3), 0.9 - 0.5, 0.9 - (0.5 - 0.2)]
+    np.testing.assert_allclose(expected_regret(run, TABLE), expected, atol=1e-12)
+
+
+def test_the_oracle_has_no_regret_in_expectation() -> None:
+    regret = expected_regret(oracle_run(TABLE), TABLE)
+    np.testing.assert_allclose(regret, 0, atol=1e-12)
+
+
+def naive_regret(run: Run, replay: Replay) -> list[float]:
+    truth: Truth = replay.truth
+    plan, regret = truth.oracle_plan, []
+    for t in range(run.rounds):
+        mask = run.observed[t]
+        agree = (truth.states[:, mask] == replay.contexts[t, mask]).all(axis=1)
+        piece = truth.reward_piece[t]
+        mean = np.average(
+            truth.rewards[piece, run.actions[t], agree], weights=truth.within[piece, agree]
+        )
+        cost = truth.costs[truth.cost_piece[t], mask].sum()
+        regret.append(plan.gains[plan.plan_of_round[t]] - (mean - cost))
+    return regret
+
+
+@pytest.mark.parametrize("hindsight", [False, True])
+def test_expected_regret_is_the_naive_one(hindsight: bool) -> None:
+    world = World.random(
+        levels=(2, 3, 2), rounds=120, reward_changes=(40,), cost_changes=(70,), seed=3
+    )
+    drawn = world.draw(1)
+    if hindsight:
+        drawn = Replay(
+            drawn.contexts, drawn.rewards, drawn.costs, reward_changes=(40,), cost_changes=(70,)
+        )
+    runs = random_runs(drawn, (0, 1, 2))
+    regret = expected_regret(runs, drawn)
+    assert regret.shape == (3, 120)
+    for k, run in enumerate(runs):
+        np.testing.assert_allclose(regret[k], naive_regret(run, drawn), atol=1e-12)
+        assert np.array_equal(expected_regret(run, drawn), regret[k])
+
+
+def test_expected_and_realised_regret_agree_on_average() -> None:
+    world = World.random(rounds=20_000, reward_changes=(9_000,), cost_noise="bernoulli", seed=5)
+    drawn = world.draw(2)
+    runs, oracle = random_runs(drawn, (0, 1, 2)), oracle_run(drawn)
+    # Both have the same expectation given the past: six standard errors (p < 1e-8).
+    gap = realised_regret(runs, oracle) - expected_regret(runs, drawn)
+    for difference in gap:
+        assert abs(difference.mean()) < 6 * difference.std() / np.sqrt(len(difference))
+
+
+def test_a_shorter_run_is_compared_with_its_rounds() -> None:
+    run = run_of(TABLE, np.array([[True, False]] * 2), np.array([0, 0]))
+    np.testing.assert_allclose(expected_regret(run, TABLE), [0, 1], atol=1e-12)
+
+
+def test_runs_of_another_table_are_refused() -> None:
+    long = Run(np.zeros((5, 2), bool), np.zeros(5, int), np.zeros(5), np.zeros(5))
+    with pytest.raises(InvalidTable, match="a run of 5 rounds and 2 features on a table of 4"):
+        expected_regret(long, TABLE)
+    narrow = Run(np.zeros((4, 1), bool), np.zeros(4, int), np.zeros(4), np.zeros(4))
+    with pytest.raises(InvalidTable, match="give the table that was played"):
+        expected_regret(narrow, TABLE)
+
+
+def test_a_truth_must_know_every_state() -> None:
+    partial = Replay([[0, 0]] * 3 + [[0, 1]], TABLE.rewards, TABLE.costs, problem=TABLE.problem)
+    stranger = Replay(
+        TABLE.contexts, TABLE.rewards, TABLE.costs, problem=TABLE.problem, truth=partial.truth
+    )
+    run = run_of(TABLE, np.zeros((4, 2), bool), np.zeros(4, int))
+    with pytest.raises(InvalidTable, match=r"round 1 has the state \[1, 0\]"):
+        expected_regret(run, stranger)
+
+
+def test_realised_regret_by_hand() -> None:
+    oracle = oracle_run(TABLE)
+    np.testing.assert_allclose(oracle.gains, 0.9)
+    runs = random_runs(TABLE, (0, 1))
+    np.testing.assert_allclose(realised_regret(runs, oracle), 0.9 - runs.gains)
+    np.testing.assert_allclose(realised_regret(runs, runs), 0)
+    np.testing.assert_allclose(realised_regret(runs[0], oracle), 0.9 - runs[0].gains)
+
+
+def test_realised_regret_needs_the_same_rounds() -> None:
+    oracle = oracle_run(TABLE)
+    short = run_of(TABLE, np.zeros((2, 2), bool), np.array([0, 0]))
+    with pytest.raises(InvalidTable, match="the same rounds and seeds"):
+        realised_regret(short, oracle)
+    with pytest.raises(InvalidTable, match="the same rounds and seeds"):
+        realised_regret(oracle, random_runs(TABLE, (0, 1)))
+
+
+def test_accuracy_by_hand() -> None:
+    observed = np.array([[True, False], [True, True], [False, True], [True, True]])
+    run = Run(observed, np.zeros(4, int), np.array([1.0, 0.0, 0.5, 1.0]), np.zeros(4))
+    accuracy = accuracy_by_observations(run)
+    assert np.isnan(accuracy[0])
+    assert accuracy[1:].tolist() == [0.75, 0.625]
+
+
+def test_accuracy_of_many_runs_is_that_of_each() -> None:
+    runs = random_runs(TABLE, (0, 1, 2))
+    each = [accuracy_by_observations(run) for run in runs]
+    np.testing.assert_array_equal(accuracy_by_observations(runs), each)
