@@ -208,19 +208,19 @@ class RemembersPurpose(Means):
 
 
 class RemembersBesideWhatItLearns(Means):
-    """The open round is a column of the table of sums."""
+    """The open round is kept among what was learnt, where no snapshot tells them apart."""
 
     def __init__(self, problem: Problem, *, seed: Seed = None) -> None:
         super().__init__(problem, seed=seed)
         self.table = np.zeros((len(self.sums), problem.n_actions + 1))
-        del self.sums, self.counts
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         self.table[0, -1] = observation.codes[0]
         return super()._choose_action(observation, available)
 
     def _update(self, observation: Observation, action: int, reward: float) -> None:  # noqa: ARG002
-        self.table[int(self.table[0, -1]), action] += reward
+        state = int(self.table[0, -1])
+        self.table[state, action] += 0.3 * (reward - self.table[state, action])
 
     def _choose_features(self) -> Purchase:
         return Purchase.everything(self.problem)
@@ -233,7 +233,8 @@ class OneRoundAtATime(Means):
     due = 0
 
     def _choose_features(self) -> Purchase:
-        assert self.due == 0, "the last round has had no reward"
+        if self.due:
+            raise RuntimeError("the last round has had no reward")
         self.due = 1
         return super()._choose_features()
 

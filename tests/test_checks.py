@@ -11,7 +11,7 @@ from broken_policies import BROKEN_ENVIRONMENTS, BROKEN_POLICIES, Means, Table
 from thrifty.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS, check_environment, check_policy
 from thrifty.checks.memory import deep_size, snapshot
 from thrifty.checks.tables import Tables, play_rounds
-from thrifty.errors import CheckFailed, InvalidParameter
+from thrifty.errors import CheckFailed, InvalidParameter, UnknownName
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Purchase
@@ -43,6 +43,14 @@ def test_every_check_has_something_broken_that_it_notices() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_correct_policy_passes(seed: int) -> None:
     check_policy(Means, seed=seed)
+
+
+def test_a_policy_is_checked_by_name_and_with_parameters() -> None:
+    check_policy("ucb1")
+    with pytest.raises(InvalidParameter, match="alpha"):
+        check_policy("ucb1", alpha=-1)
+    with pytest.raises(UnknownName, match="ucb1"):
+        check_policy("no-such-policy")
 
 
 class Window(Means):

@@ -163,6 +163,8 @@ def _unpack(path: Path, data: bytes) -> dict[str, bytes]:
         raise _foreign(path) from error
     if not ours:
         raise _foreign(path)
+    if not data.endswith(_TAIL):
+        raise _damaged(path, "its end is missing or something was added to it")
     if len(members) != len(names) or _MANIFEST not in members:
         raise _damaged(path, "its manifest is missing or a member stands twice")
     return members

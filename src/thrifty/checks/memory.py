@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from thrifty.problem import Problem
 
-_NOT_HELD = (
-    Problem,  # shared by all, never changes
-    np.random.Generator,  # compared on its own
-    np.random.BitGenerator,
-    type,
-    ModuleType,
-    FunctionType,
-    BuiltinFunctionType,
-    MethodType,
-)
+_NOT_HELD = (Problem, ModuleType, np.random.Generator, np.random.BitGenerator)
 _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), np.ndarray, np.generic)
 
 
 def walk(value: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
-    """Yield `value` and all it holds, each object once."""
+    """Yield `value` and all it holds, each object once; code and generators are left out."""
     seen = set() if seen is None else seen
-    if isinstance(value, _NOT_HELD) or (id(value) in seen and not isinstance(value, _PLAIN)):
+    # compiled functions keep books of their own, which are no state of who calls them
+    if isinstance(value, _NOT_HELD) or (path and callable(value)):
+        return
+    if id(value) in seen and not isinstance(value, _PLAIN):
         return
     seen.add(id(value))
     yield path, value

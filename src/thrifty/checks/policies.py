@@ -359,6 +359,11 @@ def _force(policy: Policy, opened: _Opened) -> None:
     policy.choose_action(opened.observation, available=available)
 
 
+def _values_part(one: Policy, other: Policy, observation: Observation) -> str | None:
+    mine, theirs = (str(policy.action_values(observation)) for policy in (one, other))
+    return None if mine == theirs else f"action values are {mine} in one, {theirs} in the other"
+
+
 def _bad_calls(problem: Problem) -> dict[str, Callable[[Policy], object]]:
     seen = _everything_at_level_zero(problem.n_features)
     too_many = _everything_at_level_zero(problem.n_features + 1)

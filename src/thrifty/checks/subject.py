@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.checks.tables import Tables, play_rounds
-from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.errors import InvalidParameter
+from thrifty.policies import policy_named
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 
@@ -42,7 +43,7 @@ class Subject:
             _require_nothing_else(policy, problem, parameters)
             return cls(repr(policy), policy.problem, seed, lambda _: duplicate(policy), False)
         name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
-        factory = _registered(policy) if isinstance(policy, str) else policy
+        factory = policy_named(policy) if isinstance(policy, str) else policy
         arguments = {"seed": seed, **_horizon(factory, name), **parameters}
         build = _builder(factory, arguments, name)
         return cls(name, SMALL if problem is None else problem, seed, build, True)
@@ -83,16 +84,6 @@ def _require_nothing_else(
             f"{policy!r} has its problem and its parameters already: hand in its class or its "
             "name to check it with others."
         )
-
-
-def _registered(name: str) -> Callable[..., Policy]:
-    from thrifty.policies import POLICIES
-
-    if name not in POLICIES:
-        known = ", ".join(map(repr, sorted(POLICIES)))
-        raise UnknownName(f"there is no policy {name!r}: use one of {known}.")
-    factory: Callable[..., Policy] = POLICIES[name]
-    return factory
 
 
 def _horizon(factory: Callable[..., Policy], name: str) -> dict[str, Any]:

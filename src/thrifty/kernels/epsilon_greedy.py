@@ -35,7 +35,9 @@ def index(state: EpsilonGreedyState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: EpsilonGreedyState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
+def choose_action(
+    state: EpsilonGreedyState, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
     """Return any action if the first draw is at most epsilon, else the first best one."""
     if draws[0] <= state.epsilon:
         return uniform(available, draws[1])
@@ -51,4 +53,4 @@ def update(
     state.means[action] += (reward - state.means[action]) / state.counts[action]
 
 
-STEPS[EpsilonGreedyState] = Steps(nothing, choose_action, update)
+STEPS[EpsilonGreedyState] = Steps(nothing, choose_action, update, index)

@@ -43,7 +43,9 @@ def index(state: LinUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: LinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
+def choose_action(
+    state: LinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 
@@ -59,4 +61,4 @@ def update(
     state.thetas[action] = multiply(state.inverses[action], state.targets[action])
 
 
-STEPS[LinUCBState] = Steps(everything, choose_action, update)
+STEPS[LinUCBState] = Steps(everything, choose_action, update, index)

@@ -23,10 +23,10 @@ from thrifty.kernels.partial_states import (
     forget_reward,
     grown,
     has_room,
-    initial as empty_tables,
     observe,
     set_edge,
 )
+from thrifty.kernels.partial_states import initial as empty_tables
 from thrifty.kernels.steps import STEPS, Steps
 
 ACTION_DRAWS = 1
@@ -235,4 +235,4 @@ def grow(state: NCCUCRL2State) -> NCCUCRL2State:
     return state._replace(tables=grown(state.tables))
 
 
-STEPS[NCCUCRL2State] = Steps(choose_features, choose_action, update, has_room=room)
+STEPS[NCCUCRL2State] = Steps(choose_features, choose_action, update, index, has_room=room)

@@ -82,7 +82,9 @@ def index(state: PSLinUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: PSLinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
+def choose_action(
+    state: PSLinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 
@@ -149,4 +151,4 @@ def _pass_oldest(state: PSLinUCBState, a: int) -> None:
     state.held[a] -= 1
 
 
-STEPS[PSLinUCBState] = Steps(everything, choose_action, update)
+STEPS[PSLinUCBState] = Steps(everything, choose_action, update, index)

@@ -39,6 +39,8 @@ class Steps(NamedTuple):
     """(state, codes, available, draws, purpose) -> action."""
     update: Step
     """(state, codes, costs, action, reward, purpose)."""
+    index: Step | None = None
+    """(state, codes) -> the values that the choice of an action rests on."""
     read_prices: Step = _ignore_prices
     """(state, prices); only a policy that is told the price list does anything here."""
     has_room: Step = _always_room

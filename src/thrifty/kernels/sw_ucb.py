@@ -51,7 +51,9 @@ def index(state: SWUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: SWUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
+def choose_action(
+    state: SWUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 
@@ -68,4 +70,4 @@ def update(
     state.clock[0] += 1
 
 
-STEPS[SWUCBState] = Steps(nothing, choose_action, update)
+STEPS[SWUCBState] = Steps(nothing, choose_action, update, index)

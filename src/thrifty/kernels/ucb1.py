@@ -39,7 +39,9 @@ def index(state: UCB1State, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(state: UCB1State, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
+def choose_action(
+    state: UCB1State, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
     """Return the first maximum of the index."""
     return first_maximum(index(state, codes), available)
 
@@ -54,4 +56,4 @@ def update(
     state.clock[0] += 1
 
 
-STEPS[UCB1State] = Steps(nothing, choose_action, update)
+STEPS[UCB1State] = Steps(nothing, choose_action, update, index)

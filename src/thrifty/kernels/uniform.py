@@ -27,7 +27,9 @@ def initial() -> UniformState:
 
 
 @jit
-def choose_action(state: UniformState, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
+def choose_action(
+    state: UniformState, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
     """Return any available action."""
     return uniform(available, draws[0])
 

@@ -20,7 +20,7 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     >>> play(UCB1(world.problem), world).gains
     array([1., 1.])
     """
-    rounds = _number_of_rounds(environment, rounds)
+    rounds = number_of_rounds(environment, rounds)
     observed = np.zeros((rounds, environment.problem.n_features), dtype=np.bool_)
     actions = np.zeros(rounds, dtype=np.int64)
     rewards = np.zeros(rounds)
@@ -39,7 +39,8 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     return Run(observed, actions, rewards, costs)
 
 
-def _number_of_rounds(environment: Environment, rounds: int | None) -> int:
+def number_of_rounds(environment: Environment, rounds: int | None) -> int:
+    """Return how many rounds to play: `rounds`, or all that the environment has."""
     horizon: int | None = getattr(environment, "horizon", None)
     if rounds is None and horizon is None:
         raise InvalidParameter(

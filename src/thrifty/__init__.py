@@ -1,0 +1,115 @@
+"""Decide what to look at, then what to do, when looking costs money and the world drifts.
+
+Names are imported when they are first used: `import thrifty` itself takes no time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from thrifty._version import __version__
+
+if TYPE_CHECKING:
+    from thrifty import environments, errors, policies
+    from thrifty.agent import Agent, Round
+    from thrifty.checks import check_environment, check_policy
+    from thrifty.environment import Environment
+    from thrifty.environments import Replay, Schedule, Truth, World
+    from thrifty.playing import play
+    from thrifty.policies import (
+        POLICIES,
+        SWUCB,
+        UCB1,
+        EpsilonGreedy,
+        LinUCB,
+        NCCUCRL2,
+        Oracle,
+        PSLinUCB,
+        SimOOS,
+        Uniform,
+    )
+    from thrifty.policy import Policy
+    from thrifty.problem import Feature, Problem
+    from thrifty.regret import accuracy_by_observations, expected_regret, realised_regret
+    from thrifty.rounds import Observation, Purchase, Run, Runs
+    from thrifty.simulation import simulate
+
+_HOMES = {
+    "agent": ("Agent", "Round"),
+    "checks": ("check_environment", "check_policy"),
+    "environment": ("Environment",),
+    "environments": ("Replay", "Schedule", "Truth", "World"),
+    "playing": ("play",),
+    "policies": (
+        "POLICIES",
+        "SWUCB",
+        "UCB1",
+        "EpsilonGreedy",
+        "LinUCB",
+        "NCCUCRL2",
+        "Oracle",
+        "PSLinUCB",
+        "SimOOS",
+        "Uniform",
+    ),
+    "policy": ("Policy",),
+    "problem": ("Feature", "Problem"),
+    "regret": ("accuracy_by_observations", "expected_regret", "realised_regret"),
+    "rounds": ("Observation", "Purchase", "Run", "Runs"),
+    "simulation": ("simulate",),
+}
+_MODULES = ("environments", "errors", "policies")
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "POLICIES",
+    "SWUCB",
+    "UCB1",
+    "Agent",
+    "Environment",
+    "EpsilonGreedy",
+    "Feature",
+    "LinUCB",
+    "NCCUCRL2",
+    "Observation",
+    "Oracle",
+    "PSLinUCB",
+    "Policy",
+    "Problem",
+    "Purchase",
+    "Replay",
+    "Round",
+    "Run",
+    "Runs",
+    "Schedule",
+    "SimOOS",
+    "Truth",
+    "Uniform",
+    "World",
+    "__version__",
+    "accuracy_by_observations",
+    "check_environment",
+    "check_policy",
+    "environments",
+    "errors",
+    "expected_regret",
+    "play",
+    "policies",
+    "realised_regret",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"thrifty.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'thrifty' has no attribute {name!r}")
+    value = getattr(import_module(f"thrifty.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,465 @@
+"""A policy for people: names instead of codes, many open rounds, one file to save it in."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.errors import (
+    ForeignFile,
+    InvalidAction,
+    InvalidObservation,
+    InvalidParameter,
+    OutOfTurn,
+    RoundClosed,
+    SaveError,
+    ThriftyError,
+    UnknownRound,
+)
+from thrifty.parameters import Whole, check_parameter
+from thrifty.policies import policy_named, registered_name
+from thrifty.policy import Policy
+from thrifty.problem import Problem
+from thrifty.rounds import Observation
+from thrifty.saving import read_archive, write_archive
+from thrifty.seeds import Seed
+
+_KIND = "agent"
+
+
+@dataclass(frozen=True)
+class Round:
+    """An open round: what is still to be bought in it, and the way to its action."""
+
+    id: int
+    features: tuple[str, ...]
+    _agent: Agent = field(repr=False, compare=False)
+
+    def act(
+        self,
+        values: Mapping[str, str],
+        costs: Mapping[str, float],
+        available: Iterable[str] | None = None,
+    ) -> str:
+        """Choose the action, from the level and the cost of each of `features`.
+
+        `available` names the actions to choose from; None means all of them.
+        """
+        return self._agent._act(self.id, values, costs, available)
+
+
+class Agent:
+    """Decides by name, keeps open rounds, and learns from rewards whenever they come.
+
+    `policy` is a `Policy`, or a name of the registry, with its seed and parameters. The last
+    `history` closed rounds can still be explained; older ones are forgotten.
+
+    >>> from thrifty.problem import Feature
+    >>> problem = Problem(
+    ...     features=(Feature("health", ("poor", "good")), Feature("age", ("young", "old"))),
+    ...     actions=("reject", "accept"),
+    ... )
+    >>> agent = Agent(problem, "ncc-ucrl2", horizon=1000, window=100, delta=0.05, seed=1)
+    >>> round = agent.ask(free={"age": "old"})
+    >>> action = round.act(
+    ...     values={name: "good" for name in round.features},
+    ...     costs={name: 0.05 for name in round.features},
+    ... )
+    >>> agent.tell(round.id, 1.0)
+    >>> agent.explain(round.id)["free"], agent.open_rounds
+    ({'age': 'old'}, ())
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: Policy | str,
+        *,
+        seed: Seed = None,
+        history: int = 1000,
+        **parameters: Any,
+    ) -> None:
+        check_parameter("history", history, Whole(0), owner="Agent")
+        if isinstance(policy, str):
+            policy = _made(policy, problem, seed, parameters)
+        elif seed is not None or parameters:
+            raise InvalidParameter(
+                f"{policy!r} has its seed and parameters already: give them to it, or give the "
+                "agent the policy's name."
+            )
+        if not isinstance(policy, Policy):
+            raise InvalidParameter(
+                f"policy is {policy!r}: give the agent a Policy made with its problem, or the "
+                "name of one."
+            )
+        if policy.problem != problem:
+            raise InvalidParameter(
+                f"{policy!r} was made for another problem, so its codes would mean other names: "
+                "make it with the problem of the agent."
+            )
+        self.problem = problem
+        self.policy = policy
+        self._history = history
+        self._next_id = 1
+        self._open: dict[int, _Record] = {}
+        self._closed: dict[int, _Record] = {}
+
+    @property
+    def open_rounds(self) -> tuple[int, ...]:
+        """The ids of the rounds that wait for an action or a reward, oldest first."""
+        return tuple(self._open)
+
+    def ask(
+        self,
+        *,
+        free: Mapping[str, str] | None = None,
+        prices: Mapping[str, float] | None = None,
+    ) -> Round:
+        """Open a round: the policy chooses which features to buy.
+
+        `free` holds the levels of features that are known without paying. `prices` is for
+        policies with `reads_price_list`, and for those only: the price of every feature.
+        """
+        known = _codes(self.problem, free or {})
+        price_list = None if prices is None else _price_list(self.problem, prices)
+        if price_list is not None and self.policy.reads_price_list:
+            self.policy.read_price_list(price_list)
+        purchase = self.policy.choose_features()
+        record = _Record(self._next_id, tuple(purchase.mask.tolist()), int(purchase.purpose), known)
+        self._open[record.id] = record
+        self._next_id += 1
+        return self._view(record)
+
+    def round(self, round_id: int) -> Round:
+        """Return an open round again, for instance after `load`."""
+        return self._view(self._find_open(round_id))
+
+    def tell(self, round_id: int, reward: float) -> None:
+        """Report the reward of a round that has acted, in [0, 1]; the policy learns from it."""
+        record = self._find_open(round_id)
+        if record.action is None:
+            raise OutOfTurn(
+                f"round {round_id} has not acted yet, so it cannot have a reward: call act first, "
+                "or abandon it."
+            )
+        self.policy.update(record.observation(self.problem), record.action, reward)
+        self._close(replace(record, status="told", reward=float(reward)))
+
+    def abandon(self, round_id: int) -> None:
+        """Close a round whose reward will never come; the policy learns nothing from it."""
+        self._close(replace(self._find_open(round_id), status="abandoned"))
+
+    def explain(self, round_id: int) -> dict[str, Any]:
+        """Say what is known of a round, in plain JSON values.
+
+        `action_values` are the policy's at the time of acting: None where it gives none, and None
+        for an action whose value is not finite, such as one that was never tried.
+        """
+        self._require_issued(round_id)
+        record = self._open.get(round_id) or self._closed.get(round_id)
+        if record is None:
+            raise RoundClosed(
+                f"round {round_id} is closed and forgotten: only the last {self._history} closed "
+                "rounds are kept, so explain a round sooner or give the agent a longer history."
+            )
+        return record.explained(self.problem)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, from which `load` continues bit for bit."""
+        policy, generator = self.policy, self.policy.rng.bit_generator
+        manifest = {
+            "kind": _KIND,
+            "problem": self.problem.to_dict(),
+            "policy": {
+                "name": registered_name(policy),
+                "class": type(policy).__qualname__,
+                "parameters": _plain(policy.parameters),
+                "rounds": policy.rounds,
+                "generator": _plain(generator.state),
+            },
+            "history": self._history,
+            "next_id": self._next_id,
+            "open": [record.to_dict() for record in self._open.values()],
+            "closed": [record.to_dict() for record in self._closed.values()],
+        }
+        write_archive(path, manifest, policy.get_state())
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, policy: Callable[..., Policy] | None = None
+    ) -> Agent:
+        """Read an agent back.
+
+        A policy that is not in the registry is made by `policy`, which is called as
+        `policy(problem, seed=..., **parameters)`.
+        """
+        manifest, state = read_archive(path)
+        if manifest.get("kind") != _KIND:
+            raise ForeignFile(
+                f"{path} holds {manifest.get('kind')!r}, not an agent: give a file that "
+                "Agent.save wrote."
+            )
+        problem = Problem.from_dict(manifest["problem"])
+        agent = cls(
+            problem,
+            _restored(problem, manifest["policy"], state, policy),
+            history=manifest["history"],
+        )
+        agent._next_id = manifest["next_id"]
+        agent._open = _records(manifest["open"])
+        agent._closed = _records(manifest["closed"])
+        return agent
+
+    def _act(
+        self,
+        round_id: int,
+        values: Mapping[str, str],
+        costs: Mapping[str, float],
+        available: Iterable[str] | None,
+    ) -> str:
+        record = self._find_open(round_id)
+        if record.action is not None:
+            raise OutOfTurn(
+                f"round {round_id} has acted already, and its action stands: ask for a new round."
+            )
+        to_buy = record.to_buy(self.problem)
+        _require_exactly(self.problem, values, to_buy, "values", round_id)
+        _require_exactly(self.problem, costs, to_buy, "costs", round_id)
+        record = replace(
+            record,
+            bought=_codes(self.problem, values),
+            costs={self.problem.feature_index(name): _cost(name, costs[name]) for name in to_buy},
+        )
+        mask = None if available is None else _action_mask(self.problem, available)
+        observation = record.observation(self.problem)
+        action_values = _finite_or_none(self.policy.action_values(observation))
+        action = int(self.policy.choose_action(observation, available=mask))
+        self._open[round_id] = replace(
+            record, status="acted", action=action, action_values=action_values
+        )
+        return self.problem.actions[action]
+
+    def _view(self, record: _Record) -> Round:
+        return Round(record.id, record.to_buy(self.problem), self)
+
+    def _find_open(self, round_id: int) -> _Record:
+        self._require_issued(round_id)
+        if round_id not in self._open:
+            end = self._closed[round_id].status if round_id in self._closed else "closed"
+            raise RoundClosed(
+                f"round {round_id} was {end} before: a round ends once, so this changed nothing."
+            )
+        return self._open[round_id]
+
+    def _require_issued(self, round_id: int) -> None:
+        number = isinstance(round_id, numbers.Integral) and not isinstance(round_id, bool)
+        if not number or not 0 < round_id < self._next_id:
+            raise UnknownRound(
+                f"round {round_id!r} was never asked for: use the id of a round from ask."
+            )
+
+    def _close(self, record: _Record) -> None:
+        del self._open[record.id]
+        self._closed[record.id] = record
+        if len(self._closed) > self._history:
+            del self._closed[next(iter(self._closed))]
+
+    def __repr__(self) -> str:
+        return f"Agent({self.policy!r}, {len(self._open)} open rounds)"
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What the agent knows of one round; features by position, so that files stay small."""
+
+    id: int
+    chosen: tuple[bool, ...]
+    purpose: int
+    free: Mapping[int, int]
+    bought: Mapping[int, int] = field(default_factory=dict)
+    costs: Mapping[int, float] = field(default_factory=dict)
+    status: str = "asked"
+    action: int | None = None
+    action_values: tuple[float | None, ...] | None = None
+    reward: float | None = None
+
+    def to_buy(self, problem: Problem) -> tuple[str, ...]:
+        """Return the names of the features that were chosen and are not free."""
+        return tuple(
+            feature.name
+            for i, feature in enumerate(problem.features)
+            if self.chosen[i] and i not in self.free
+        )
+
+    def observation(self, problem: Problem) -> Observation:
+        """Return what the policy sees: free features at no cost, bought ones at theirs."""
+        codes = np.full(problem.n_features, -1, dtype=np.int64)
+        costs = np.full(problem.n_features, np.nan)
+        for i, code in self.free.items():
+            codes[i], costs[i] = code, 0.0
+        for i, code in self.bought.items():
+            codes[i], costs[i] = code, self.costs[i]
+        return Observation(codes, costs, self.purpose)
+
+    def explained(self, problem: Problem) -> dict[str, Any]:
+        """Return the round by names, as plain JSON values."""
+        features, actions = problem.features, problem.actions
+        values = self.action_values
+        return {
+            "id": self.id,
+            "status": self.status,
+            "purpose": self.purpose,
+            "to_buy": list(self.to_buy(problem)),
+            "bought": {
+                features[i].name: {"level": features[i].levels[code], "cost": self.costs[i]}
+                for i, code in self.bought.items()
+            },
+            "free": {features[i].name: features[i].levels[k] for i, k in self.free.items()},
+            "action": None if self.action is None else actions[self.action],
+            "action_values": None if values is None else dict(zip(actions, values, strict=True)),
+            "reward": self.reward,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON values; `from_dict` is the way back."""
+        return {
+            **{name: getattr(self, name) for name in ("id", "purpose", "status", "action")},
+            "chosen": [i for i, chosen in enumerate(self.chosen) if chosen],
+            "features": len(self.chosen),
+            "free": list(self.free.items()),
+            "bought": [(i, code, self.costs[i]) for i, code in self.bought.items()],
+            "action_values": self.action_values,
+            "reward": self.reward,
+        }
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> _Record:
+        """Rebuild a record from what `to_dict` returned."""
+        chosen, values = set(description["chosen"]), description["action_values"]
+        return cls(
+            id=description["id"],
+            chosen=tuple(i in chosen for i in range(description["features"])),
+            purpose=description["purpose"],
+            free={i: code for i, code in description["free"]},  # noqa: C416 (pairs are lists)
+            bought={i: code for i, code, _ in description["bought"]},
+            costs={i: cost for i, _, cost in description["bought"]},
+            status=description["status"],
+            action=description["action"],
+            action_values=None if values is None else tuple(values),
+            reward=description["reward"],
+        )
+
+
+def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, _Record]:
+    return {record.id: record for record in map(_Record.from_dict, descriptions)}
+
+
+def _codes(problem: Problem, levels: Mapping[str, str]) -> dict[int, int]:
+    positions = {problem.feature_index(name): level for name, level in levels.items()}
+    return {i: problem.features[i].code(level) for i, level in sorted(positions.items())}
+
+
+def _cost(name: str, cost: Any) -> float:
+    number = isinstance(cost, numbers.Real) and not isinstance(cost, bool)
+    if not number or not 0 <= float(cost) < math.inf:
+        raise InvalidObservation(
+            f"feature {name!r} cost {cost!r}: a cost is a finite number of at least 0, anything "
+            "else would spoil every later estimate."
+        )
+    return float(cost)
+
+
+def _price_list(problem: Problem, prices: Mapping[str, float]) -> NDArray[np.float64]:
+    names = tuple(feature.name for feature in problem.features)
+    _require_exactly(problem, prices, names, "prices", None)
+    return np.array([_cost(name, prices[name]) for name in names])
+
+
+def _require_exactly(
+    problem: Problem, given: Iterable[str], wanted: Iterable[str], what: str, round_id: int | None
+) -> None:
+    given, wanted = list(given), list(wanted)
+    for name in given:
+        problem.feature_index(name)
+    missing = [name for name in wanted if name not in given]
+    extra = [name for name in given if name not in wanted]
+    if missing or extra:
+        where = "the price list" if round_id is None else f"round {round_id}"
+        raise InvalidObservation(
+            f"{what} of {where} lack {missing} and have {extra} too many: give exactly {wanted}, "
+            "for the policy learns what it chose to look at and what that cost."
+        )
+
+
+def _action_mask(problem: Problem, available: Iterable[str]) -> NDArray[np.bool_]:
+    mask = np.zeros(problem.n_actions, dtype=np.bool_)
+    for name in (available,) if isinstance(available, str) else available:
+        mask[problem.action_index(name)] = True
+    if not mask.any():
+        raise InvalidAction("no action is available: at least one must be, or abandon the round.")
+    return mask
+
+
+def _finite_or_none(values: NDArray[np.float64] | None) -> tuple[float | None, ...] | None:
+    if values is None:
+        return None
+    return tuple(value if math.isfinite(value) else None for value in map(float, values))
+
+
+def _made(name: str, problem: Problem, seed: Seed, parameters: Mapping[str, Any]) -> Policy:
+    try:
+        return policy_named(name)(problem, seed=seed, **parameters)
+    except TypeError as error:
+        raise InvalidParameter(
+            f"{name} cannot be made with parameters {sorted(parameters)} ({error}): give the agent "
+            "exactly those that the policy takes."
+        ) from error
+
+
+def _restored(
+    problem: Problem,
+    saved: Mapping[str, Any],
+    state: Mapping[str, NDArray[Any]],
+    factory: Callable[..., Policy] | None,
+) -> Policy:
+    if factory is None and saved["name"] is None:
+        raise SaveError(
+            f"the file holds a {saved['class']}, which is not in the registry, so it cannot be "
+            "made from its name: give load its class as policy=..."
+        )
+    make = policy_named(saved["name"]) if factory is None else factory
+    try:
+        policy = make(problem, seed=0, **saved["parameters"])
+        policy.set_state(state)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, ThriftyError):
+            raise
+        raise SaveError(
+            f"a {saved['class']} was saved, and what is made now cannot take its state "
+            f"({error!r}): load it with the class that was saved."
+        ) from error
+    policy.rounds = saved["rounds"]
+    _restore_generator(policy, saved["generator"])
+    return policy
+
+
+def _restore_generator(policy: Policy, state: Mapping[str, Any]) -> None:
+    if type(policy.rng.bit_generator).__name__ != state["bit_generator"]:
+        policy.rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
+    policy.rng.bit_generator.state = state
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's numbers and arrays as JSON values."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,0 +1,146 @@
+"""The base of policies whose steps are compiled functions of a named tuple of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.errors import DamagedFile, InvalidParameter
+from thrifty.kernels import loop
+from thrifty.kernels.steps import STEPS, Steps
+from thrifty.policy import Policy
+from thrifty.problem import Problem
+from thrifty.rounds import Observation, Purchase
+
+World = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+Record = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+
+
+class CompiledPolicy(Policy):
+    """Runs the steps registered for its state, one call at a time or in the compiled loop.
+
+    A subclass sets `_state` to its kernel's initial state once its parameters have been validated,
+    and says how many uniform numbers each of the two choices takes.
+    """
+
+    feature_draws: ClassVar[int] = 0
+    action_draws: ClassVar[int] = 0
+    _state: NamedTuple
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return STEPS[type(self._state)]
+
+    def _choose_features(self) -> Purchase:
+        mask = np.empty(self.problem.n_features, dtype=np.bool_)
+        purpose = self._steps.choose_features(
+            self._state, self.rng.random(self.feature_draws), mask
+        )
+        return Purchase(mask, purpose)
+
+    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
+        draws = self.rng.random(self.action_draws)
+        action: int = self._steps.choose_action(
+            self._state, observation.codes, available, draws, observation.purpose
+        )
+        return action
+
+    def _update(self, observation: Observation, action: int, reward: float) -> None:
+        if not self._steps.has_room(self._state):
+            self._grow()
+        self._steps.update(
+            self._state, observation.codes, observation.costs, action, reward, observation.purpose
+        )
+
+    def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:
+        index = self._steps.index
+        return None if index is None else index(self._state, observation.codes)
+
+    def run_compiled(self, world: World, out: Record) -> None:
+        """Play the rounds of `world`, (contexts, rewards, costs), and record them in `out`.
+
+        The same as `play` does round by round, and with the same random numbers.
+        """
+        n = self.feature_draws
+        rounds = len(out[1])
+        numbers = self.rng.random((rounds, n + self.action_draws))
+        draws = (np.ascontiguousarray(numbers[:, :n]), np.ascontiguousarray(numbers[:, n:]))
+        reached = 0
+        while (reached := loop.run(self._state, world, draws, reached, out)) < rounds:
+            self._grow()
+        self.rounds += rounds
+
+    def _grow(self) -> None:
+        raise AssertionError(f"{type(self).__name__}'s state never needs to grow")
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Return the state's arrays by name."""
+        return {name: array.copy() for name, array in _arrays(self._state)}
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the state's arrays; they must be the ones of such a policy."""
+        expected = {name: array.dtype for name, array in _arrays(self._state)}
+        found = {name: array.dtype for name, array in state.items()}
+        if expected != found:
+            raise DamagedFile(
+                f"the arrays {sorted(found)} are not the ones of {type(self).__name__}, "
+                f"{sorted(expected)}: it was saved by another policy or version."
+            )
+        self._state = _replaced(self._state, state)
+
+
+def _arrays(state: NamedTuple, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the arrays of a state and of the states inside it, by dotted name."""
+    for name, value in state._asdict().items():
+        if isinstance(value, np.ndarray):
+            yield prefix + name, value
+        elif isinstance(value, tuple):
+            yield from _arrays(value, f"{prefix}{name}.")  # type: ignore[arg-type]
+
+
+def _replaced(
+    state: NamedTuple, arrays: Mapping[str, NDArray[Any]], prefix: str = ""
+) -> NamedTuple:
+    """Return the state with these arrays in the place of its own."""
+    new: dict[str, Any] = {}
+    for name, value in state._asdict().items():
+        if isinstance(value, np.ndarray):
+            new[name] = np.array(arrays[prefix + name], order="C")
+        elif isinstance(value, tuple):
+            new[name] = _replaced(value, arrays, f"{prefix}{name}.")  # type: ignore[arg-type]
+    return state._replace(**new)
+
+
+def encoding_of(problem: Problem, encoding: str) -> tuple[NDArray[np.int64], int]:
+    """Return where each feature's indicators begin (nowhere if ordinal), and the vector's size.
+
+    >>> encoding_of(Problem.anonymous((2, 3), 1), "one-hot")
+    (array([0, 2]), 5)
+    """
+    if encoding == "ordinal":
+        return np.zeros(0, dtype=np.int64), problem.n_features
+    return np.cumsum(problem.levels) - problem.levels, int(problem.levels.sum())
+
+
+def require_masks_fit(problem: Problem, most: int, owner: str) -> None:
+    """Refuse a problem with more features than a machine word has bits."""
+    if problem.n_features > most:
+        raise InvalidParameter(
+            f"{owner} keeps observation sets as {most}-bit masks, and the problem has "
+            f"{problem.n_features} features: leave some out or choose another policy."
+        )
+
+
+def require_prices(problem: Problem, prices: ArrayLike) -> NDArray[np.float64]:
+    """Return a price list as an array, or refuse it."""
+    array = np.asarray(prices, dtype=np.float64)
+    if array.shape != (problem.n_features,) or not (np.isfinite(array) & (array >= 0)).all():
+        raise InvalidParameter(
+            f"price list {array.tolist()}: it must hold one finite price of at least 0 for each "
+            f"of the {problem.n_features} features."
+        )
+    return array

@@ -1,0 +1,30 @@
+"""Epsilon-greedy: the best mean so far, and now and then any action."""
+
+from __future__ import annotations
+
+from thrifty.kernels import epsilon_greedy as kernel
+from thrifty.parameters import Real
+from thrifty.policies.compiled import CompiledPolicy
+from thrifty.problem import Problem
+from thrifty.seeds import Seed
+
+
+class EpsilonGreedy(CompiledPolicy):
+    """Buys nothing; takes any action with probability epsilon, else the first of largest mean.
+
+    Means start at 0.
+
+    >>> from thrifty.rounds import Observation
+    >>> policy = EpsilonGreedy(Problem.anonymous(levels=(2,), n_actions=2), epsilon=0.0)
+    >>> nothing = Observation(codes=[-1], costs=[float("nan")])
+    >>> policy.update(nothing, action=1, reward=0.5)
+    >>> policy.choose_action(nothing)
+    1
+    """
+
+    allowed = {"epsilon": Real(0, 1)}
+    action_draws = kernel.ACTION_DRAWS
+
+    def __init__(self, problem: Problem, *, epsilon: float = 0.03, seed: Seed = None) -> None:
+        super().__init__(problem, seed=seed, epsilon=epsilon)
+        self._state = kernel.initial(problem.n_actions, float(epsilon))

@@ -1,0 +1,114 @@
+"""NCC-UCRL2, the paper's algorithm."""
+
+from __future__ import annotations
+
+from thrifty.kernels import ncc_ucrl2 as kernel
+from thrifty.kernels.partial_states import MAX_FEATURES
+from thrifty.parameters import FLAG, Real, Whole
+from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
+from thrifty.problem import Problem
+from thrifty.seeds import Seed
+
+
+class NCCUCRL2(CompiledPolicy):
+    """Buys the set of largest optimistic gain (18) and acts by the largest optimistic reward (19).
+
+    Rewards r~ = r_hat + C(a, psi; w) and costs c~ = c_hat - C(i; w) (15) are estimated from the
+    last rounds, probabilities of partial states (13) from all; Problem (17) is solved in closed
+    form, and only sets bought inside the window are ever looked at one by one.
+
+    The defaults are the paper's text. What the authors' program does differently has a name:
+
+    - `cost_range`: C(i; w) is at most this, instead of 1 (theirs: 0.05, the range of mean costs).
+    - `sweep_first`: the first 2^D rounds buy every subset once, in binary counting order, and act
+      at random; their observations count for the bought set only, not for its subsets.
+    - `simplex=False`: q in (17) sums to 1 but may be negative.
+    - `whole_window`: the last w rounds count, instead of t - w < tau < t, which are w - 1.
+    - `last_tie`: of several best actions the last one, or any if all tie; otherwise any of the
+      best. (Of several best sets the first in binary counting order, always.)
+
+    `unseen_mass` is the one reading of the text that is not the default: taken literally, the
+    numerator max{1, count} of (13) gives a state never seen the probability of one seen once, so
+    that probabilities add up to more than 1 and (17) may have no solution; then the nearest points
+    of the simplex count. By default a state never seen has probability 0, as in the program.
+
+    `horizon` is T of the confidence radii; playing on beyond it is possible, without their
+    guarantee.
+
+    >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
+    >>> policy = NCCUCRL2(problem, horizon=1000, window=100, delta=0.05)
+    >>> policy.choose_features().mask.tolist()  # every cost may be as low as -1: buy everything
+    [True, True]
+    """
+
+    allowed = {
+        "horizon": Whole(1),
+        "window": Whole(1),
+        "delta": Real(0, 1, open=True),
+        "cost_range": Real(0),
+        "sweep_first": FLAG,
+        "simplex": FLAG,
+        "unseen_mass": FLAG,
+        "whole_window": FLAG,
+        "last_tie": FLAG,
+    }
+    action_draws = kernel.ACTION_DRAWS
+    _state: kernel.NCCUCRL2State
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        horizon: int,
+        window: int = 250,
+        delta: float = 0.04,
+        cost_range: float = 1.0,
+        sweep_first: bool = False,
+        simplex: bool = True,
+        unseen_mass: bool = False,
+        whole_window: bool = False,
+        last_tie: bool = False,
+        seed: Seed = None,
+    ) -> None:
+        parameters = {
+            "horizon": horizon,
+            "window": window,
+            "delta": delta,
+            "cost_range": cost_range,
+            "sweep_first": sweep_first,
+            "simplex": simplex,
+            "unseen_mass": unseen_mass,
+            "whole_window": whole_window,
+            "last_tie": last_tie,
+        }
+        super().__init__(problem, seed=seed, **parameters)
+        require_masks_fit(problem, MAX_FEATURES, "NCCUCRL2")
+        self._state = kernel.initial(problem.levels, problem.n_actions, **parameters)
+
+    @classmethod
+    def published(
+        cls,
+        problem: Problem,
+        *,
+        horizon: int,
+        window: int = 250,
+        delta: float = 0.04,
+        cost_range: float = 0.05,
+        seed: Seed = None,
+    ) -> NCCUCRL2:
+        """Return the policy of the authors' program: every difference from the text at once."""
+        return cls(
+            problem,
+            horizon=horizon,
+            window=window,
+            delta=delta,
+            cost_range=cost_range,
+            sweep_first=True,
+            simplex=False,
+            whole_window=True,
+            last_tie=True,
+            seed=seed,
+        )
+
+    def _grow(self) -> None:
+        self._state = kernel.grow(self._state)

@@ -1,0 +1,33 @@
+"""SW-UCB: UCB on each action's last rewards."""
+
+from __future__ import annotations
+
+from thrifty.kernels import sw_ucb as kernel
+from thrifty.parameters import Real, Whole
+from thrifty.policies.compiled import CompiledPolicy
+from thrifty.problem import Problem
+from thrifty.seeds import Seed
+
+
+class SWUCB(CompiledPolicy):
+    """Buys nothing and takes the first maximum of mean + sqrt(alpha log(min(t + 1, tau)) / n).
+
+    Mean and n are those of the action's own last tau rewards (tau per action, as in the authors'
+    program, not tau rounds); an action never taken comes first.
+
+    >>> from thrifty.rounds import Observation
+    >>> policy = SWUCB(Problem.anonymous(levels=(2,), n_actions=2), alpha=0.1, tau=2)
+    >>> nothing = Observation(codes=[-1], costs=[float("nan")])
+    >>> for reward in (1.0, 0.0, 0.0):
+    ...     policy.update(nothing, action=0, reward=reward)
+    >>> policy.action_values(nothing).round(3).tolist()
+    [0.186, inf]
+    """
+
+    allowed = {"alpha": Real(0), "tau": Whole(1)}
+
+    def __init__(
+        self, problem: Problem, *, alpha: float = 0.1, tau: int = 100, seed: Seed = None
+    ) -> None:
+        super().__init__(problem, seed=seed, alpha=alpha, tau=tau)
+        self._state = kernel.initial(problem.n_actions, float(alpha), tau)

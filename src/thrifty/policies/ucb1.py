@@ -1,0 +1,29 @@
+"""UCB1: optimism on each action's mean reward."""
+
+from __future__ import annotations
+
+from thrifty.kernels import ucb1 as kernel
+from thrifty.parameters import Real
+from thrifty.policies.compiled import CompiledPolicy
+from thrifty.problem import Problem
+from thrifty.seeds import Seed
+
+
+class UCB1(CompiledPolicy):
+    """Buys nothing and takes the first maximum of q_a + sqrt(alpha log(t + 1) / n_a).
+
+    As in the authors' program the counts n_a start at 1 and t at 0.
+
+    >>> from thrifty.rounds import Observation
+    >>> policy = UCB1(Problem.anonymous(levels=(2,), n_actions=2), alpha=0.6)
+    >>> nothing = Observation(codes=[-1], costs=[float("nan")])
+    >>> policy.update(nothing, action=1, reward=1.0)
+    >>> policy.action_values(nothing).round(3).tolist()
+    [0.645, 0.956]
+    """
+
+    allowed = {"alpha": Real(0)}
+
+    def __init__(self, problem: Problem, *, alpha: float = 0.6, seed: Seed = None) -> None:
+        super().__init__(problem, seed=seed, alpha=alpha)
+        self._state = kernel.initial(problem.n_actions, float(alpha))

@@ -1,0 +1,23 @@
+"""Uniform: any action, every round."""
+
+from __future__ import annotations
+
+from thrifty.kernels import uniform as kernel
+from thrifty.policies.compiled import CompiledPolicy
+from thrifty.problem import Problem
+from thrifty.seeds import Seed
+
+
+class Uniform(CompiledPolicy):
+    """Buys nothing and takes any action, each equally likely ("Random" in the paper).
+
+    >>> policy = Uniform(Problem.anonymous(levels=(2,), n_actions=3), seed=0)
+    >>> policy.choose_features().mask.tolist()
+    [False]
+    """
+
+    action_draws = kernel.ACTION_DRAWS
+
+    def __init__(self, problem: Problem, *, seed: Seed = None) -> None:
+        super().__init__(problem, seed=seed)
+        self._state = kernel.initial()

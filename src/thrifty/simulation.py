@@ -1,0 +1,141 @@
+"""Many seeds of one policy in one world: compiled, and in parallel."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from thrifty.environment import Environment
+from thrifty.environments.replay import Replay
+from thrifty.errors import InvalidParameter
+from thrifty.parameters import Whole, check_parameter
+from thrifty.playing import number_of_rounds, play
+from thrifty.policies import policy_named
+from thrifty.policies.compiled import CompiledPolicy, Record
+from thrifty.policy import Policy
+from thrifty.rounds import Runs
+from thrifty.seeds import policy_seed, world_seed
+
+World = Environment | Callable[[int], Environment]
+
+
+def simulate(
+    name: str,
+    environment: World,
+    *,
+    seeds: Iterable[int],
+    workers: int | None = None,
+    rounds: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    **params: Any,
+) -> Runs:
+    """Play the policy called `name` once for every seed.
+
+    `environment` is drawn anew for every seed if it draws anything (a table that is replayed does
+    not), or it is a function that makes the environment of a seed, such as `nursery.shuffled`.
+    Policy and world get streams of their own from each seed, and the world's does not depend on
+    the policy, so runs of two policies are paired. Results do not depend on `workers`, the number
+    of threads (by default one per core). `progress` is called with each seed once it is done.
+
+    >>> from thrifty.environments import nursery
+    >>> runs = simulate("sw-ucb", nursery.published(), seeds=[0], alpha=0.1, tau=100)
+    >>> float(runs.gains.sum())
+    6794.0
+    """
+    chosen = _require_seeds(seeds)
+    if workers is not None:
+        check_parameter("workers", workers, Whole(1), owner="simulate")
+    worlds = [_world_of(environment, seed) for seed in chosen[:1]]
+    problem, length = worlds[0].problem, number_of_rounds(worlds[0], rounds)
+    shape = (len(chosen), length)
+    runs = Runs(
+        observed=np.zeros((*shape, problem.n_features), dtype=np.bool_),
+        actions=np.zeros(shape, dtype=np.int64),
+        rewards=np.zeros(shape),
+        costs=np.zeros(shape),
+        seeds=chosen,
+    )
+    make = policy_named(name)
+
+    def run(k: int) -> None:
+        world = worlds[0] if k == 0 else _world_of(environment, chosen[k])
+        policy = make_policy(make, world, seed=chosen[k], horizon=length, **params)
+        record = (runs.observed[k], runs.actions[k], runs.rewards[k], runs.costs[k])
+        _play_into(record, policy, world)
+        if progress is not None:
+            progress(chosen[k])
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        for _ in pool.map(run, range(len(chosen))):
+            pass
+    return runs
+
+
+def make_policy(
+    make: Callable[..., Policy], world: Environment, *, seed: int, horizon: int, **params: Any
+) -> Policy:
+    """Make a policy for a world, with the world's horizon and truth if it wants them."""
+    wanted = inspect.signature(make).parameters
+    unknown = sorted(set(params) - set(wanted))
+    if unknown:
+        known = ", ".join(sorted(set(wanted) - {"problem", "seed", "truth"})) or "none"
+        raise InvalidParameter(
+            f"the policy has no parameter {unknown[0]!r}: its parameters are {known}."
+        )
+    if "horizon" in wanted:
+        params.setdefault("horizon", horizon)
+    if "truth" in wanted:
+        params.setdefault("truth", _truth_of(world))
+    return make(world.problem, seed=policy_seed(seed), **params)
+
+
+def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+    chosen = tuple(seeds)
+    for seed in chosen:
+        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+            raise InvalidParameter(f"seed {seed!r}: seeds are whole numbers of at least 0.")
+    if not chosen:
+        raise InvalidParameter("no seeds, so there is nothing to run: give at least one.")
+    return tuple(int(seed) for seed in chosen)
+
+
+def _world_of(environment: World, seed: int) -> Environment:
+    if not isinstance(environment, Environment):
+        return environment(seed)
+    draw = getattr(environment, "draw", None)
+    if draw is not None:
+        replay: Replay = draw(world_seed(seed))
+        return replay
+    world = deepcopy(environment)
+    world.reset(seed=world_seed(seed))
+    return world
+
+
+def _truth_of(world: Environment) -> Any:
+    truth = getattr(world, "truth", None)
+    if truth is None:
+        raise InvalidParameter(
+            "this environment does not tell its truth, and the oracle lives on it: use a Replay, "
+            "a World or another environment with an attribute `truth`."
+        )
+    return truth
+
+
+def _play_into(record: Record, policy: Policy, world: Environment) -> None:
+    """Play as many rounds as `record` holds, compiled if both sides are arrays."""
+    if isinstance(policy, CompiledPolicy) and isinstance(world, Replay):
+        rounds = len(record[1])
+        tables = (world.contexts[:rounds], world.rewards[:rounds], world.costs[:rounds])
+        policy.run_compiled(tables, record)
+        return
+    world = deepcopy(world)
+    run = play(policy, world, rounds=len(record[1]))
+    for out, array in zip(record, (run.observed, run.actions, run.rewards, run.costs), strict=True):
+        out[:] = array
