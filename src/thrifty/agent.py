@@ -66,12 +66,12 @@ class Agent:
     ...     features=(Feature("health", ("poor", "good")), Feature("age", ("young", "old"))),
     ...     actions=("reject", "accept"),
     ... )
-    >>> agent = Agent(problem, "ncc-ucrl2", horizon=1000, window=100, delta=0.05, seed=1)
+    >>> agent = Agent(problem, "ucb1", seed=1)
     >>> round = agent.ask(free={"age": "old"})
-    >>> action = round.act(
-    ...     values={name: "good" for name in round.features},
-    ...     costs={name: 0.05 for name in round.features},
-    ... )
+    >>> round.features  # UCB1 never buys; others name what to look up before acting
+    ()
+    >>> round.act(values={}, costs={}, available=["accept"])
+    'accept'
     >>> agent.tell(round.id, 1.0)
     >>> agent.explain(round.id)["free"], agent.open_rounds
     ({'age': 'old'}, ())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from thrifty.kernels.arrays import Bools, Floats
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner
 
 
-@jit
+@inner
 def first_maximum(values: Floats, available: Bools) -> int:
     """Return the first of the available actions with the largest value."""
     best = -1
@@ -16,7 +16,7 @@ def first_maximum(values: Floats, available: Bools) -> int:
     return best
 
 
-@jit
+@inner
 def uniform(available: Bools, draw: float) -> int:
     """Return one of the available actions, each equally likely for a uniform `draw`."""
     rank = int(draw * available.sum())
@@ -28,14 +28,14 @@ def uniform(available: Bools, draw: float) -> int:
     return -1
 
 
-@jit
+@inner
 def random_maximum(values: Floats, available: Bools, draw: float) -> int:
     """Return one of the available actions with the largest value, each equally likely."""
     top = values[first_maximum(values, available)]
     return uniform(available & (values == top), draw)
 
 
-@jit
+@inner
 def last_maximum_unless_all_tie(values: Floats, available: Bools, draw: float) -> int:
     """Return any of the available actions if all tie, else the last one with the largest value."""
     top = values[first_maximum(values, available)]

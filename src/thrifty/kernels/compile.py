@@ -52,10 +52,21 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def jit(function: Function) -> Function:
     """Compile `function` on its first call, without the GIL, and keep the machine code on disk."""
+    return _compiled(function, no_cpython_wrapper=False)
+
+
+def inner(function: Function) -> Function:
+    """Compile a function that only compiled ones call: half the work, as Python cannot call it."""
+    return _compiled(function, no_cpython_wrapper=True)
+
+
+def _compiled(function: Function, **options: bool) -> Function:
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_FOLDER or before
     try:
-        compiled: Function = numba.njit(nogil=True, cache=CACHE_FOLDER is not None)(function)
+        compiled: Function = numba.njit(
+            nogil=True, cache=CACHE_FOLDER is not None, no_cfunc_wrapper=True, **options
+        )(function)
     finally:
         config.CACHE_DIR = before
     return compiled

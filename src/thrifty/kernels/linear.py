@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from thrifty.kernels.arrays import Floats, Ints
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner
 
 
-@jit
+@inner
 def encode(codes: Ints, places: Ints, size: int) -> Floats:
     """Return the vector x of a partial state; what was not bought is 0.
 
@@ -24,7 +24,7 @@ def encode(codes: Ints, places: Ints, size: int) -> Floats:
     return x
 
 
-@jit
+@inner
 def multiply(matrix: Floats, x: Floats) -> Floats:
     """Return the matrix times x (numba's own dot needs scipy)."""
     out = np.zeros(x.size)
@@ -34,8 +34,8 @@ def multiply(matrix: Floats, x: Floats) -> Floats:
     return out
 
 
-@jit
-def inner(x: Floats, y: Floats) -> float:
+@inner
+def dot(x: Floats, y: Floats) -> float:
     """Return the scalar product."""
     total = 0.0
     for i in range(x.size):
@@ -43,7 +43,7 @@ def inner(x: Floats, y: Floats) -> float:
     return total
 
 
-@jit
+@inner
 def add_outer(matrix: Floats, x: Floats, weight: float) -> None:
     """Add weight x x' to the matrix in place."""
     for i in range(x.size):
@@ -51,14 +51,14 @@ def add_outer(matrix: Floats, x: Floats, weight: float) -> None:
             matrix[i, j] += weight * x[i] * x[j]
 
 
-@jit
+@inner
 def add_to_inverse(inverse: Floats, x: Floats) -> None:
     """Turn A^-1 into (A + x x')^-1 in place, by the formula of Sherman and Morrison."""
     y = multiply(inverse, x)
-    add_outer(inverse, y, -1.0 / (1.0 + inner(x, y)))
+    add_outer(inverse, y, -1.0 / (1.0 + dot(x, y)))
 
 
-@jit
+@inner
 def invert(matrix: Floats) -> Floats:
     """Return the inverse of a symmetric positive definite matrix, by Gauss-Jordan elimination."""
     n = matrix.shape[0]
@@ -78,11 +78,11 @@ def invert(matrix: Floats) -> Floats:
     return inverse
 
 
-@jit
+@inner
 def upper_bounds(inverses: Floats, thetas: Floats, x: Floats, alpha: float) -> Floats:
     """Return theta_a . x + alpha sqrt(x' A_a^-1 x) for every action a."""
     values = np.empty(thetas.shape[0])
     for a in range(values.size):
-        width = inner(x, multiply(inverses[a], x))
-        values[a] = inner(thetas[a], x) + alpha * np.sqrt(width)
+        width = dot(x, multiply(inverses[a], x))
+        values[a] = dot(thetas[a], x) + alpha * np.sqrt(width)
     return values

@@ -13,7 +13,7 @@ import numpy as np
 
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import last_maximum_unless_all_tie, random_maximum, uniform
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.observation_sets import best_set, excess_of, fill, on_grid
 from thrifty.kernels.partial_states import (
     NONE,
@@ -109,7 +109,7 @@ def _exp(x: float) -> float:
     return math.exp(x) if x < 700 else math.inf
 
 
-@jit
+@inner
 def radius(numerator: float, count: float, most: float) -> float:
     """Return min{most, sqrt(numerator / max{1, count})}."""
     return min(most, math.sqrt(numerator / max(1.0, count)))
@@ -128,7 +128,7 @@ def index(state: NCCUCRL2State, codes: Ints) -> Floats:
     return values
 
 
-@jit
+@inner
 def optimistic_prices(state: NCCUCRL2State) -> Floats:
     """Return c~ = c_hat - C(i; w) of every feature (15), on the grid."""
     prices = np.empty(state.cost_sums.size)
@@ -193,7 +193,7 @@ def update(
     state.clock[0] += 1
 
 
-@jit
+@inner
 def _forget(state: NCCUCRL2State, place: int) -> None:
     """Take the round at this place of the ring out of the window."""
     cell = state.ring_cells[place]
@@ -208,7 +208,7 @@ def _forget(state: NCCUCRL2State, place: int) -> None:
                 state.cost_sums[i] = 0.0
 
 
-@jit
+@inner
 def _refresh_edge(state: NCCUCRL2State, cell: int) -> None:
     """Compute max_a r~(a, psi) less the r~ of an unknown pair, whose mean counts as 0."""
     tables = state.tables

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from thrifty.kernels.arrays import Bools, Floats
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner
 from thrifty.kernels.optimism import optimistic_mean
 from thrifty.kernels.partial_states import NONE, PartialStates, contains, find_set
 
@@ -23,13 +23,13 @@ GRID = 2.0**40
 SIGN = np.int64(-(2**63))  # x ^ SIGN turns the order of unsigned masks into that of signed numbers
 
 
-@jit
+@inner
 def on_grid(x: float) -> float:
     """Round to a multiple of 2^-40."""
     return np.rint(x * GRID) / GRID
 
 
-@jit
+@inner
 def price_of(mask: int, prices: Floats) -> float:
     """Return the sum of the prices of the set's features."""
     total = 0.0
@@ -39,7 +39,7 @@ def price_of(mask: int, prices: Floats) -> float:
     return total
 
 
-@jit
+@inner
 def excess_of(
     tables: PartialStates, s: int, radius: float, unseen_mass: bool, simplex: bool
 ) -> float:
@@ -68,7 +68,7 @@ def excess_of(
     return optimistic_mean(edges, masses, radius, surplus, simplex)
 
 
-@jit
+@inner
 def best_set(tables: PartialStates, prices: Floats) -> int:
     """Return the mask of the set of largest value; prices and excesses are on the grid."""
     best = np.int64(0)
@@ -85,13 +85,13 @@ def best_set(tables: PartialStates, prices: Floats) -> int:
     return best
 
 
-@jit
+@inner
 def _is_live(tables: PartialStates, mask: int) -> bool:
     s = find_set(tables, mask)
     return s != NONE and tables.sets["live_cells"][s] > 0
 
 
-@jit
+@inner
 def _cheapest_not_live(
     tables: PartialStates, prices: Floats, at_least: float
 ) -> tuple[bool, int, float]:
@@ -124,7 +124,7 @@ def _cheapest_not_live(
     return False, cheapest, -least
 
 
-@jit
+@inner
 def fill(mask: int, out: Bools) -> None:
     """Write the set as one flag per feature."""
     for i in range(out.size):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thrifty.kernels.arrays import Floats
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner, jit
 
 
 @jit
@@ -35,7 +35,7 @@ def optimistic_mean(
     return mean + up * best - lowest(values, masses, up + surplus)
 
 
-@jit
+@inner
 def lowest(values: Floats, masses: Floats, amount: float) -> float:
     """Return the sum of mass times value over the `amount` of mass with the lowest values.
 
@@ -60,7 +60,7 @@ def lowest(values: Floats, masses: Floats, amount: float) -> float:
     return total
 
 
-@jit
+@inner
 def _partition(
     values: Floats, masses: Floats, low: int, high: int, pivot: float
 ) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def _partition(
     return less, more
 
 
-@jit
+@inner
 def _swap(values: Floats, masses: Floats, j: int, k: int) -> None:
     values[j], values[k] = values[k], values[j]
     masses[j], masses[k] = masses[k], masses[j]

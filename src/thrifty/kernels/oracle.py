@@ -8,7 +8,7 @@ import numpy as np
 
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.steps import STEPS, Steps
 
 
@@ -35,7 +35,7 @@ def initial(plan: Any, n_actions: int) -> OracleState:
     return OracleState(clock=np.zeros(1, np.int64), n_actions=n_actions, **arrays)
 
 
-@jit
+@inner
 def _plan(state: OracleState) -> int:
     """Return the plan of the round; the last one goes on for ever."""
     return state.plan_of_round[min(state.clock[0], state.plan_of_round.size - 1)]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels.arrays import Floats, Ints
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner, jit
 
 MAX_FEATURES = 64
 NONE = -1
@@ -115,7 +115,7 @@ def grown(tables: PartialStates) -> PartialStates:
     return larger
 
 
-@jit
+@inner
 def mask_of(codes: Ints) -> int:
     """Return D(psi), the features bought, as a mask."""
     mask = np.int64(0)
@@ -124,7 +124,7 @@ def mask_of(codes: Ints) -> int:
     return mask
 
 
-@jit
+@inner
 def contains(mask: int, i: int, n_features: int) -> bool:
     """Whether feature i is in the set."""
     return (mask >> (n_features - 1 - i)) & 1 == 1
@@ -144,7 +144,7 @@ def set_place(tables: PartialStates, places: Ints, mask: int) -> int:
     return place
 
 
-@jit
+@inner
 def find_set(tables: PartialStates, mask: int) -> int:
     """Return the set's row, or NONE."""
     return tables.set_places[set_place(tables, tables.set_places, mask)]
@@ -167,7 +167,7 @@ def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
         place = (place + 1) % tables.cell_places.size
 
 
-@jit
+@inner
 def _agrees(tables: PartialStates, c: int, mask: int, codes: Ints) -> bool:
     n = tables.levels.size
     for i in range(n):
@@ -176,14 +176,14 @@ def _agrees(tables: PartialStates, c: int, mask: int, codes: Ints) -> bool:
     return True
 
 
-@jit
+@inner
 def find_cell(tables: PartialStates, codes: Ints) -> int:
     """Return the row of the partial state `codes`, or NONE."""
     s = find_set(tables, mask_of(codes))
     return NONE if s == NONE else tables.cell_places[cell_place(tables, s, codes)]
 
 
-@jit
+@inner
 def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
     """Return the row of the cell of set s that agrees with `codes`, a new one if need be."""
     place = cell_place(tables, s, codes)
@@ -203,7 +203,7 @@ def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
     return c
 
 
-@jit
+@inner
 def _set_of(tables: PartialStates, mask: int) -> int:
     """Return the row of the set `mask`, a new one made up from the rounds so far if need be."""
     place = set_place(tables, tables.set_places, mask)
@@ -228,7 +228,7 @@ def _set_of(tables: PartialStates, mask: int) -> int:
     return s
 
 
-@jit
+@inner
 def _make_up(tables: PartialStates, s: int, larger: int) -> None:
     """Count for the new set s the rounds that bought the larger set."""
     c = tables.sets["first"][larger]
@@ -240,7 +240,7 @@ def _make_up(tables: PartialStates, s: int, larger: int) -> None:
         c = tables.cells["next"][c]
 
 
-@jit
+@inner
 def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
     """Count a round that observed the partial state `codes`; return its cell.
 
@@ -264,7 +264,7 @@ def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
     return c
 
 
-@jit
+@inner
 def count_reward(tables: PartialStates, c: int, action: int, reward: float) -> None:
     """Count a reward in cell c."""
     tables.pulls[c, action] += 1
@@ -274,7 +274,7 @@ def count_reward(tables: PartialStates, c: int, action: int, reward: float) -> N
         _enter(tables, c)
 
 
-@jit
+@inner
 def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> None:
     """Take a reward that was counted in cell c away again."""
     tables.pulls[c, action] -= 1
@@ -286,7 +286,7 @@ def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> 
         _leave(tables, c)
 
 
-@jit
+@inner
 def _enter(tables: PartialStates, c: int) -> None:
     """Make cell c live, and its set if it is the first one."""
     cells, sets = tables.cells, tables.sets
@@ -304,7 +304,7 @@ def _enter(tables: PartialStates, c: int) -> None:
         tables.sizes[2] += 1
 
 
-@jit
+@inner
 def _leave(tables: PartialStates, c: int) -> None:
     """Make cell c not live, and its set if it was the last one."""
     cells, sets = tables.cells, tables.sets
@@ -324,7 +324,7 @@ def _leave(tables: PartialStates, c: int) -> None:
         sets["place"][last] = sets["place"][s]
 
 
-@jit
+@inner
 def set_edge(tables: PartialStates, c: int, edge: float) -> None:
     """Note the edge of cell c."""
     tables.cells["edge"][c] = edge

@@ -14,12 +14,12 @@ import numpy as np
 
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.linear import (
     add_outer,
     add_to_inverse,
     encode,
-    inner,
+    dot,
     invert,
     multiply,
     upper_bounds,
@@ -113,18 +113,18 @@ def update(
     state.cum_thetas[a] = multiply(state.cum_inverses[a], state.cum_targets[a])
 
 
-@jit
+@inner
 def _prediction_error(state: PSLinUCBState, a: int) -> float:
     """Return |mean of theta_pre . x - r| over the queue."""
     theta = multiply(state.pre_inverses[a], state.pre_targets[a])
     omega = state.queue_r.shape[1]
     total = 0.0
     for k in range(omega):
-        total += inner(theta, state.queue_x[a, k]) - state.queue_r[a, k]
+        total += dot(theta, state.queue_x[a, k]) - state.queue_r[a, k]
     return abs(total / omega)
 
 
-@jit
+@inner
 def _start_afresh(state: PSLinUCBState, a: int) -> None:
     """Let the queue's samples be all that is known."""
     state.pre_inverses[a] = invert(state.cur_matrices[a])
@@ -137,7 +137,7 @@ def _start_afresh(state: PSLinUCBState, a: int) -> None:
     state.oldest[a] = 0
 
 
-@jit
+@inner
 def _pass_oldest(state: PSLinUCBState, a: int) -> None:
     """Move the queue's oldest sample from `cur` to `pre`."""
     k = state.oldest[a]

@@ -13,7 +13,7 @@ import numpy as np
 
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum, last_maximum_unless_all_tie, uniform
-from thrifty.kernels.compile import jit
+from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.observation_sets import best_set, excess_of, fill, on_grid
 from thrifty.kernels.partial_states import (
     NONE,
@@ -70,7 +70,7 @@ def initial(levels: Ints, n_actions: int, *, delta: float, simplex: bool) -> Sim
     )
 
 
-@jit
+@inner
 def optimistic_reward(state: SimOOSState, cell: int, action: int) -> float:
     """Return r~ at the episode's start: 1, or r_hat + min{1, sqrt(log(20 Psi A t^5/delta)/2N)}."""
     pulls = state.planned_pulls[cell, action]
@@ -114,7 +114,7 @@ def choose_features(state: SimOOSState, draws: Floats, mask: Bools) -> int:
     return 0
 
 
-@jit
+@inner
 def _plan(state: SimOOSState) -> None:
     """Begin an episode: note the counts and choose the set of largest optimistic gain."""
     tables = state.tables
