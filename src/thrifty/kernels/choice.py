@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from thrifty.kernels.arrays import Bools, Floats
 from thrifty.kernels.compile import inner
 
@@ -19,7 +21,10 @@ def first_maximum(values: Floats, available: Bools) -> int:
 @inner
 def uniform(available: Bools, draw: float) -> int:
     """Return one of the available actions, each equally likely for a uniform `draw`."""
-    rank = int(draw * available.sum())
+    count = 0
+    for a in range(available.size):
+        count += available[a]
+    rank = int(draw * count)
     for a in range(available.size):
         if available[a]:
             if rank == 0:
@@ -32,7 +37,10 @@ def uniform(available: Bools, draw: float) -> int:
 def random_maximum(values: Floats, available: Bools, draw: float) -> int:
     """Return one of the available actions with the largest value, each equally likely."""
     top = values[first_maximum(values, available)]
-    return uniform(available & (values == top), draw)
+    tied = np.empty(values.size, dtype=np.bool_)
+    for a in range(values.size):
+        tied[a] = available[a] and values[a] == top
+    return uniform(tied, draw)
 
 
 @inner

@@ -35,6 +35,20 @@ def multiply(matrix: Floats, x: Floats) -> Floats:
 
 
 @inner
+def copy(source: Floats, target: Floats) -> None:
+    """Write the source, a vector or a matrix, into the target (slices compile slowly)."""
+    for k in range(source.size):
+        target.flat[k] = source.flat[k]
+
+
+@inner
+def add(target: Floats, x: Floats, weight: float) -> None:
+    """Add weight x to the target in place."""
+    for i in range(x.size):
+        target[i] += weight * x[i]
+
+
+@inner
 def dot(x: Floats, y: Floats) -> float:
     """Return the scalar product."""
     total = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum
 from thrifty.kernels.compile import jit
-from thrifty.kernels.linear import add_to_inverse, encode, multiply, upper_bounds
+from thrifty.kernels.linear import add, add_to_inverse, copy, encode, multiply, upper_bounds
 from thrifty.kernels.purchases import everything
 from thrifty.kernels.steps import STEPS, Steps
 
@@ -57,8 +57,8 @@ def update(
     """Add the sample to the action's regression: A += x x', b += r x."""
     x = encode(codes, state.places, state.thetas.shape[1])
     add_to_inverse(state.inverses[action], x)
-    state.targets[action] += reward * x
-    state.thetas[action] = multiply(state.inverses[action], state.targets[action])
+    add(state.targets[action], x, reward)
+    copy(multiply(state.inverses[action], state.targets[action]), state.thetas[action])
 
 
 STEPS[LinUCBState] = Steps(everything, choose_action, update, index)

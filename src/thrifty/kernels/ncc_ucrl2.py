@@ -148,11 +148,11 @@ def choose_features(state: NCCUCRL2State, draws: Floats, mask: Bools) -> int:
         return SWEEP
     for k in range(tables.sizes[2]):
         s = tables.live[k]
-        if tables.sets["stale"][s]:
-            ball = radius(bounds.probability, tables.sets["seen"][s], 1.0)
+        if tables.sets[s]["stale"]:
+            ball = radius(bounds.probability, tables.sets[s]["seen"], 1.0)
             excess = excess_of(tables, s, ball, bounds.unseen_mass, bounds.simplex)
-            tables.sets["excess"][s] = on_grid(excess)
-            tables.sets["stale"][s] = 0
+            tables.sets[s]["excess"] = on_grid(excess)
+            tables.sets[s]["stale"] = 0
     fill(best_set(tables, optimistic_prices(state)), mask)
     return 0
 
@@ -183,10 +183,10 @@ def update(
         state.ring_cells[place] = cell
         state.ring_actions[place] = action
         state.ring_rewards[place] = reward
-        state.ring_costs[place] = costs
         count_reward(state.tables, cell, action, reward)
         _refresh_edge(state, cell)
         for i in range(costs.size):
+            state.ring_costs[place, i] = costs[i]
             if not np.isnan(costs[i]):
                 state.cost_counts[i] += 1
                 state.cost_sums[i] += costs[i]

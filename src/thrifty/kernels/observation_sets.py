@@ -50,19 +50,19 @@ def excess_of(
     maximum in the numerator of (13) has it.
     """
     sets, cells = tables.sets, tables.cells
-    n_live = sets["live_cells"][s]
-    others = 1 if sets["states"][s] > n_live else 0
+    n_live = sets[s]["live_cells"]
+    others = 1 if sets[s]["states"] > n_live else 0
     edges = np.zeros(n_live + others)
     masses = np.empty(n_live + others)
-    seen = float(sets["seen"][s])
-    surplus = (sets["states"][s] - sets["cells"][s]) / seen if unseen_mass else 0.0
+    seen = float(sets[s]["seen"])
+    surplus = (sets[s]["states"] - sets[s]["cells"]) / seen if unseen_mass else 0.0
     rest = seen
-    c = sets["first_live"][s]
+    c = sets[s]["first_live"]
     for k in range(n_live):
-        edges[k] = cells["edge"][c]
-        masses[k] = cells["seen"][c] / seen
-        rest -= cells["seen"][c]
-        c = cells["next_live"][c]
+        edges[k] = cells[c]["edge"]
+        masses[k] = cells[c]["seen"] / seen
+        rest -= cells[c]["seen"]
+        c = cells[c]["next_live"]
     if others:
         masses[n_live] = rest / seen + surplus
     return optimistic_mean(edges, masses, radius, surplus, simplex)
@@ -75,8 +75,8 @@ def best_set(tables: PartialStates, prices: Floats) -> int:
     value = -np.inf
     for k in range(tables.sizes[2]):
         s = tables.live[k]
-        mask = tables.sets["mask"][s]
-        worth = tables.sets["excess"][s] - price_of(mask, prices)
+        mask = tables.sets[s]["mask"]
+        worth = tables.sets[s]["excess"] - price_of(mask, prices)
         if worth > value or (worth == value and mask ^ SIGN < best ^ SIGN):
             best, value = mask, worth
     found, mask, worth = _cheapest_not_live(tables, prices, value)
@@ -88,7 +88,7 @@ def best_set(tables: PartialStates, prices: Floats) -> int:
 @inner
 def _is_live(tables: PartialStates, mask: int) -> bool:
     s = find_set(tables, mask)
-    return s != NONE and tables.sets["live_cells"][s] > 0
+    return s != NONE and tables.sets[s]["live_cells"] > 0
 
 
 @inner

@@ -17,7 +17,9 @@ def optimistic_mean(
     it from the worst one if q may be negative. If no q is that near, the nearest ones count. If
     all masses are 0 nothing is known, and every q is feasible.
     """
-    best = values.max()
+    best = worst = values[0]
+    for value in values:
+        best, worst = max(best, value), min(worst, value)
     total = 0.0
     at_best = 0.0
     mean = 0.0
@@ -30,7 +32,7 @@ def optimistic_mean(
         return best
     up = max(0.0, (radius - surplus) / 2)
     if not simplex:
-        return mean + up * best - (up + surplus) * values.min()
+        return mean + up * best - (up + surplus) * worst
     up = min(up, max(0.0, 1.0 - at_best))
     return mean + up * best - lowest(values, masses, up + surplus)
 
@@ -46,14 +48,14 @@ def lowest(values: Floats, masses: Floats, amount: float) -> float:
     while low < high and amount > 0.0:
         pivot = values[(low + high) // 2]
         less, more = _partition(values, masses, low, high, pivot)
-        mass = masses[low:less].sum()
+        mass = _total(masses, low, less)
         if mass >= amount:
             high = less
             continue
         for k in range(low, less):
             total += masses[k] * values[k]
         amount -= mass
-        equal = min(amount, masses[less:more].sum())
+        equal = min(amount, _total(masses, less, more))
         total += equal * pivot
         amount -= equal
         low = more
@@ -77,6 +79,14 @@ def _partition(
         else:
             k += 1
     return less, more
+
+
+@inner
+def _total(masses: Floats, low: int, high: int) -> float:
+    total = 0.0
+    for k in range(low, high):
+        total += masses[k]
+    return total
 
 
 @inner

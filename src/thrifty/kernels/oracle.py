@@ -60,7 +60,9 @@ def index(state: OracleState, codes: Ints) -> Floats:
 @jit
 def choose_features(state: OracleState, draws: Floats, mask: Bools) -> int:
     """Fill the mask with the planned set."""
-    mask[:] = state.masks[_plan(state)]
+    plan = _plan(state)
+    for i in range(mask.size):
+        mask[i] = state.masks[plan, i]
     return 0
 
 

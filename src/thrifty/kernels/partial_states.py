@@ -108,9 +108,9 @@ def grown(tables: PartialStates) -> PartialStates:
         rows: NDArray[np.void] = getattr(tables, name)
         getattr(larger, name)[: len(rows)] = rows
     for s in range(larger.sizes[0]):
-        larger.set_places[set_place(tables, larger.set_places, larger.sets["mask"][s])] = s
+        larger.set_places[set_place(tables, larger.set_places, larger.sets[s]["mask"])] = s
     for c in range(larger.sizes[1]):
-        place = cell_place(larger, larger.cells["set"][c], larger.codes[c])
+        place = cell_place(larger, larger.cells[c]["set"], larger.codes[c])
         larger.cell_places[place] = c
     return larger
 
@@ -139,7 +139,7 @@ def set_place(tables: PartialStates, places: Ints, mask: int) -> int:
         if contains(mask, i, n):
             key ^= tables.feature_keys[i]
     place = key % places.size
-    while places[place] != NONE and tables.sets["mask"][places[place]] != mask:
+    while places[place] != NONE and tables.sets[places[place]]["mask"] != mask:
         place = (place + 1) % places.size
     return place
 
@@ -154,7 +154,7 @@ def find_set(tables: PartialStates, mask: int) -> int:
 def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
     """Return where the cell of set s that agrees with `codes` stands, or would."""
     n = tables.levels.size
-    mask = tables.sets["mask"][s]
+    mask = tables.sets[s]["mask"]
     key = 0
     for i in range(n):
         if contains(mask, i, n):
@@ -162,7 +162,7 @@ def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
     place = key % tables.cell_places.size
     while True:
         c = tables.cell_places[place]
-        if c == NONE or (tables.cells["set"][c] == s and _agrees(tables, c, mask, codes)):
+        if c == NONE or (tables.cells[c]["set"] == s and _agrees(tables, c, mask, codes)):
             return place
         place = (place + 1) % tables.cell_places.size
 
@@ -193,13 +193,13 @@ def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
     c = tables.sizes[1]
     tables.sizes[1] += 1
     tables.cell_places[place] = c
-    tables.cells["set"][c] = s
-    tables.cells["next"][c] = tables.sets["first"][s]
-    tables.sets["first"][s] = c
-    tables.sets["cells"][s] += 1
+    tables.cells[c]["set"] = s
+    tables.cells[c]["next"] = tables.sets[s]["first"]
+    tables.sets[s]["first"] = c
+    tables.sets[s]["cells"] += 1
     n = tables.levels.size
     for i in range(n):
-        tables.codes[c, i] = codes[i] if contains(tables.sets["mask"][s], i, n) else NONE
+        tables.codes[c, i] = codes[i] if contains(tables.sets[s]["mask"], i, n) else NONE
     return c
 
 
@@ -214,16 +214,16 @@ def _set_of(tables: PartialStates, mask: int) -> int:
     tables.sizes[0] += 1
     tables.set_places[place] = s
     sets = tables.sets
-    sets["mask"][s] = mask
-    sets["first"][s] = NONE
-    sets["first_live"][s] = NONE
-    sets["states"][s] = 1.0
+    sets[s]["mask"] = mask
+    sets[s]["first"] = NONE
+    sets[s]["first_live"] = NONE
+    sets[s]["states"] = 1.0
     n = tables.levels.size
     for i in range(n):
         if contains(mask, i, n):
-            sets["states"][s] *= tables.levels[i]
+            sets[s]["states"] *= tables.levels[i]
     for larger in range(s):
-        if mask & ~sets["mask"][larger] == 0:
+        if mask & ~sets[larger]["mask"] == 0:
             _make_up(tables, s, larger)
     return s
 
@@ -231,13 +231,13 @@ def _set_of(tables: PartialStates, mask: int) -> int:
 @inner
 def _make_up(tables: PartialStates, s: int, larger: int) -> None:
     """Count for the new set s the rounds that bought the larger set."""
-    c = tables.sets["first"][larger]
+    c = tables.sets[larger]["first"]
     while c != NONE:
-        bought = tables.cells["bought"][c]
+        bought = tables.cells[c]["bought"]
         if bought > 0:
             tables.cells["seen"][_cell_of(tables, s, tables.codes[c])] += bought
-            tables.sets["seen"][s] += bought
-        c = tables.cells["next"][c]
+            tables.sets[s]["seen"] += bought
+        c = tables.cells[c]["next"]
 
 
 @inner
@@ -249,18 +249,18 @@ def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
     own = _set_of(tables, mask_of(codes))
     sets = tables.sets
     if not substates_too:
-        sets["seen"][own] += 1
-        sets["stale"][own] = 1
+        sets[own]["seen"] += 1
+        sets[own]["stale"] = 1
         c = _cell_of(tables, own, codes)
-        tables.cells["seen"][c] += 1
+        tables.cells[c]["seen"] += 1
         return c
     for s in range(tables.sizes[0]):
-        if sets["mask"][s] & ~sets["mask"][own] == 0:
-            sets["seen"][s] += 1
-            sets["stale"][s] = 1
-            tables.cells["seen"][_cell_of(tables, s, codes)] += 1
+        if sets[s]["mask"] & ~sets[own]["mask"] == 0:
+            sets[s]["seen"] += 1
+            sets[s]["stale"] = 1
+            tables.cells[_cell_of(tables, s, codes)]["seen"] += 1
     c = _cell_of(tables, own, codes)
-    tables.cells["bought"][c] += 1
+    tables.cells[c]["bought"] += 1
     return c
 
 
@@ -269,8 +269,8 @@ def count_reward(tables: PartialStates, c: int, action: int, reward: float) -> N
     """Count a reward in cell c."""
     tables.pulls[c, action] += 1
     tables.sums[c, action] += reward
-    tables.cells["counted"][c] += 1
-    if tables.cells["counted"][c] == 1:
+    tables.cells[c]["counted"] += 1
+    if tables.cells[c]["counted"] == 1:
         _enter(tables, c)
 
 
@@ -281,8 +281,8 @@ def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> 
     tables.sums[c, action] -= reward
     if tables.pulls[c, action] == 0:
         tables.sums[c, action] = 0.0  # no remainder of rounding may survive the last reward
-    tables.cells["counted"][c] -= 1
-    if tables.cells["counted"][c] == 0:
+    tables.cells[c]["counted"] -= 1
+    if tables.cells[c]["counted"] == 0:
         _leave(tables, c)
 
 
@@ -290,16 +290,16 @@ def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> 
 def _enter(tables: PartialStates, c: int) -> None:
     """Make cell c live, and its set if it is the first one."""
     cells, sets = tables.cells, tables.sets
-    s = cells["set"][c]
-    after = sets["first_live"][s]
-    cells["previous_live"][c] = NONE
-    cells["next_live"][c] = after
+    s = cells[c]["set"]
+    after = sets[s]["first_live"]
+    cells[c]["previous_live"] = NONE
+    cells[c]["next_live"] = after
     if after != NONE:
-        cells["previous_live"][after] = c
-    sets["first_live"][s] = c
-    sets["live_cells"][s] += 1
-    if sets["live_cells"][s] == 1:
-        sets["place"][s] = tables.sizes[2]
+        cells[after]["previous_live"] = c
+    sets[s]["first_live"] = c
+    sets[s]["live_cells"] += 1
+    if sets[s]["live_cells"] == 1:
+        sets[s]["place"] = tables.sizes[2]
         tables.live[tables.sizes[2]] = s
         tables.sizes[2] += 1
 
@@ -308,24 +308,24 @@ def _enter(tables: PartialStates, c: int) -> None:
 def _leave(tables: PartialStates, c: int) -> None:
     """Make cell c not live, and its set if it was the last one."""
     cells, sets = tables.cells, tables.sets
-    s = cells["set"][c]
-    before, after = cells["previous_live"][c], cells["next_live"][c]
+    s = cells[c]["set"]
+    before, after = cells[c]["previous_live"], cells[c]["next_live"]
     if before == NONE:
-        sets["first_live"][s] = after
+        sets[s]["first_live"] = after
     else:
-        cells["next_live"][before] = after
+        cells[before]["next_live"] = after
     if after != NONE:
-        cells["previous_live"][after] = before
-    sets["live_cells"][s] -= 1
-    if sets["live_cells"][s] == 0:
+        cells[after]["previous_live"] = before
+    sets[s]["live_cells"] -= 1
+    if sets[s]["live_cells"] == 0:
         tables.sizes[2] -= 1
         last = tables.live[tables.sizes[2]]
-        tables.live[sets["place"][s]] = last
-        sets["place"][last] = sets["place"][s]
+        tables.live[sets[s]["place"]] = last
+        sets[last]["place"] = sets[s]["place"]
 
 
 @inner
 def set_edge(tables: PartialStates, c: int, edge: float) -> None:
     """Note the edge of cell c."""
-    tables.cells["edge"][c] = edge
-    tables.sets["stale"][tables.cells["set"][c]] = 1
+    tables.cells[c]["edge"] = edge
+    tables.sets["stale"][tables.cells[c]["set"]] = 1

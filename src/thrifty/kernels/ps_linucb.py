@@ -16,8 +16,10 @@ from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.linear import (
+    add,
     add_outer,
     add_to_inverse,
+    copy,
     encode,
     dot,
     invert,
@@ -98,19 +100,19 @@ def update(
     omega = state.queue_r.shape[1]
     x = encode(codes, state.places, state.cum_thetas.shape[1])
     place = (state.oldest[a] + state.held[a]) % omega
-    state.queue_x[a, place] = x
+    copy(x, state.queue_x[a, place])
     state.queue_r[a, place] = reward
     state.held[a] += 1
     add_outer(state.cur_matrices[a], x, 1.0)
-    state.cur_targets[a] += reward * x
+    add(state.cur_targets[a], x, reward)
     add_to_inverse(state.cum_inverses[a], x)
-    state.cum_targets[a] += reward * x
+    add(state.cum_targets[a], x, reward)
     if state.held[a] == omega:
         if _prediction_error(state, a) >= state.delta:
             _start_afresh(state, a)
         else:
             _pass_oldest(state, a)
-    state.cum_thetas[a] = multiply(state.cum_inverses[a], state.cum_targets[a])
+    copy(multiply(state.cum_inverses[a], state.cum_targets[a]), state.cum_thetas[a])
 
 
 @inner
@@ -127,12 +129,13 @@ def _prediction_error(state: PSLinUCBState, a: int) -> float:
 @inner
 def _start_afresh(state: PSLinUCBState, a: int) -> None:
     """Let the queue's samples be all that is known."""
-    state.pre_inverses[a] = invert(state.cur_matrices[a])
-    state.pre_targets[a] = state.cur_targets[a]
-    state.cum_inverses[a] = state.pre_inverses[a]
-    state.cum_targets[a] = state.cur_targets[a]
-    state.cur_matrices[a] = np.eye(state.cum_thetas.shape[1])
-    state.cur_targets[a] = 0.0
+    copy(invert(state.cur_matrices[a]), state.pre_inverses[a])
+    copy(state.cur_targets[a], state.pre_targets[a])
+    copy(state.pre_inverses[a], state.cum_inverses[a])
+    copy(state.cur_targets[a], state.cum_targets[a])
+    size = state.cur_targets.shape[1]
+    copy(np.eye(size), state.cur_matrices[a])
+    copy(np.zeros(size), state.cur_targets[a])
     state.held[a] = 0
     state.oldest[a] = 0
 
@@ -141,12 +144,12 @@ def _start_afresh(state: PSLinUCBState, a: int) -> None:
 def _pass_oldest(state: PSLinUCBState, a: int) -> None:
     """Move the queue's oldest sample from `cur` to `pre`."""
     k = state.oldest[a]
-    x = state.queue_x[a, k].copy()
+    x = state.queue_x[a, k]
     reward = state.queue_r[a, k]
     add_to_inverse(state.pre_inverses[a], x)
-    state.pre_targets[a] += reward * x
+    add(state.pre_targets[a], x, reward)
     add_outer(state.cur_matrices[a], x, -1.0)
-    state.cur_targets[a] -= reward * x
+    add(state.cur_targets[a], x, -reward)
     state.oldest[a] = (k + 1) % state.queue_r.shape[1]
     state.held[a] -= 1
 

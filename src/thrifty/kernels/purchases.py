@@ -11,12 +11,14 @@ from thrifty.kernels.compile import jit
 @jit
 def nothing(state: Any, draws: Floats, mask: Bools) -> int:
     """Buy no feature."""
-    mask[:] = False
+    for i in range(mask.size):
+        mask[i] = False
     return 0
 
 
 @jit
 def everything(state: Any, draws: Floats, mask: Bools) -> int:
     """Buy every feature."""
-    mask[:] = True
+    for i in range(mask.size):
+        mask[i] = True
     return 0

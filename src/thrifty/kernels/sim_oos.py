@@ -98,7 +98,8 @@ def index(state: SimOOSState, codes: Ints) -> Floats:
 @jit
 def read_prices(state: SimOOSState, prices: Floats) -> None:
     """Take over the price list."""
-    state.prices[:] = prices
+    for i in range(prices.size):
+        state.prices[i] = prices[i]
     state.has_price_list[0] = True
 
 
@@ -130,8 +131,8 @@ def _plan(state: SimOOSState) -> None:
     numerator = math.exp(min(700.0, state.log_psi_tot)) * 10 * logarithm
     for k in range(tables.sizes[2]):
         s = tables.live[k]
-        ball = min(1.0, math.sqrt(numerator / max(1, tables.sets["seen"][s])))
-        tables.sets["excess"][s] = on_grid(excess_of(tables, s, ball, False, state.simplex))
+        ball = min(1.0, math.sqrt(numerator / max(1, tables.sets[s]["seen"])))
+        tables.sets[s]["excess"] = on_grid(excess_of(tables, s, ball, False, state.simplex))
     prices = np.empty(state.prices.size)
     for i in range(prices.size):
         prices[i] = on_grid(state.prices[i])

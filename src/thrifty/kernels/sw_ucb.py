@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -41,11 +42,12 @@ def initial(n_actions: int, alpha: float, tau: int) -> SWUCBState:
 def index(state: SWUCBState, codes: Ints) -> Floats:
     """Return mean + sqrt(alpha log(min(t + 1, tau)) / n), infinite for an action never taken."""
     tau = state.recent.shape[1]
-    values = np.full(state.sums.size, np.inf)
+    values = np.empty(state.sums.size)
     for a in range(values.size):
+        values[a] = np.inf
         if state.pulls[a] > 0:
             n = min(state.pulls[a], tau)
-            bonus = np.sqrt(state.alpha * np.log(min(state.clock[0] + 1, tau)) / n)
+            bonus = math.sqrt(state.alpha * math.log(min(state.clock[0] + 1, tau)) / n)
             values[a] = state.sums[a] / n + bonus
     return values
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,11 @@ def initial(n_actions: int, alpha: float) -> UCB1State:
 @jit
 def index(state: UCB1State, codes: Ints) -> Floats:
     """Return q + sqrt(alpha log(t + 1) / n) for every action."""
-    return state.means + np.sqrt(state.alpha * np.log(state.clock[0] + 1) / state.counts)
+    values = np.empty(state.means.size)
+    for a in range(values.size):
+        bonus = math.sqrt(state.alpha * math.log(state.clock[0] + 1) / state.counts[a])
+        values[a] = state.means[a] + bonus
+    return values
 
 
 @jit
