@@ -56,16 +56,22 @@ def jit(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile a function that only compiled ones call: half the work, as Python cannot call it."""
+    """Compile a function that only compiled ones call: less work, as Python need not call it."""
     return _compiled(function, no_cpython_wrapper=True)
 
 
-def _compiled(function: Function, **options: bool) -> Function:
+def _compiled(function: Function, *, no_cpython_wrapper: bool) -> Function:
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_FOLDER or before
     try:
+        # Inlined everywhere, so that the optimiser sees which arrays are borrowed (see `borrow`)
+        # and drops the reference counting: ten times as fast for policies with many arrays.
         compiled: Function = numba.njit(
-            nogil=True, cache=CACHE_FOLDER is not None, no_cfunc_wrapper=True, **options
+            nogil=True,
+            cache=CACHE_FOLDER is not None,
+            forceinline=True,
+            no_cfunc_wrapper=True,
+            no_cpython_wrapper=no_cpython_wrapper,
         )(function)
     finally:
         config.CACHE_DIR = before

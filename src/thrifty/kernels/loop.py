@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.borrow import borrowed
 from thrifty.kernels.compile import jit
 from thrifty.kernels.steps import choose_action, choose_features, has_room, read_prices, update
 
@@ -24,8 +25,9 @@ def run(
     `world` is (contexts, rewards, costs), `draws` holds each round's uniform numbers for the
     purchase and for the action, and `out` is (observed, actions, rewards, costs).
     """
-    contexts, rewards, costs = world
-    observed, actions, gained, paid = out
+    state, draws = borrowed(state), borrowed(draws)
+    contexts, rewards, costs = borrowed(world)
+    observed, actions, gained, paid = borrowed(out)
     n_features = contexts.shape[1]
     available = np.ones(rewards.shape[1], dtype=np.bool_)
     codes = np.empty(n_features, dtype=np.int64)

@@ -1,0 +1,29 @@
+# `make run` and `make test` set everything up by themselves; a second run starts at once.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: run test bench clean
+
+run: .venv/for-run
+	$(BIN)/thrifty reproduce
+
+test: .venv/for-test
+	$(BIN)/python tests/run_all.py
+
+bench: .venv/for-test
+	$(BIN)/python benchmarks/ncc_ucrl2.py
+
+.venv/for-run: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thrifty needs Python 3.11 or newer; set PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) --editable .
+	touch $@
+
+.venv/for-test: .venv/for-run
+	$(INSTALL) --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist .coverage* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
