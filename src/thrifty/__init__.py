@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from thrifty.environments import Replay, Schedule, Truth, World
     from thrifty.playing import play
     from thrifty.policies import (
+        NCCUCRL2,
         POLICIES,
         SWUCB,
         UCB1,
         EpsilonGreedy,
         LinUCB,
-        NCCUCRL2,
         Oracle,
         PSLinUCB,
         SimOOS,
@@ -63,6 +63,7 @@ _MODULES = ("environments", "errors", "policies")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "NCCUCRL2",
     "POLICIES",
     "SWUCB",
     "UCB1",
@@ -71,7 +72,6 @@ __all__ = [
     "EpsilonGreedy",
     "Feature",
     "LinUCB",
-    "NCCUCRL2",
     "Observation",
     "Oracle",
     "PSLinUCB",

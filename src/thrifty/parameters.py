@@ -39,9 +39,7 @@ class Real:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             return False
         number = float(value)
-        inside = (
-            self.low < number < self.high if self.open else self.low <= number <= self.high
-        )
+        inside = self.low < number < self.high if self.open else self.low <= number <= self.high
         return math.isfinite(number) and inside
 
     def __str__(self) -> str:

@@ -32,8 +32,9 @@ class Policy(ABC):
     use `self.problem` and must draw all its randomness from `self.rng`. Input has been validated
     when a hook is called, and input that is refused never reaches one.
 
-    A policy remembers no open round: `update` gets everything it needs in its arguments. So any
-    number of rounds may be open, and rewards may come late, in any order, or never.
+    A policy remembers no open round: `update` gets everything it needs in its arguments, and time
+    is counted there. So any number of rounds may be open, and rewards may come late, in any order,
+    or never. An observation may hold more than was bought: features that were known for free.
 
     >>> class Coin(Policy):
     ...     def _choose_features(self):
@@ -63,6 +64,7 @@ class Policy(ABC):
         self.rng = generator(seed)
         self.rounds = 0
         self._every_action = np.ones(problem.n_actions, dtype=np.bool_)
+        self._every_action.flags.writeable = False
 
     @final
     def choose_features(self) -> Purchase:
@@ -76,9 +78,7 @@ class Policy(ABC):
         return purchase
 
     @final
-    def choose_action(
-        self, observation: Observation, *, available: ArrayLike | None = None
-    ) -> int:
+    def choose_action(self, observation: Observation, *, available: ArrayLike | None = None) -> int:
         """Choose the action of a round from what was observed in it, a_t = h_t(psi_t).
 
         `available` is a mask over the actions; None means all of them.
@@ -108,9 +108,10 @@ class Policy(ABC):
         Only policies with `reads_price_list` do anything here: to all others prices are unknown
         until they are paid.
         """
+        del prices
 
     def action_values(self, observation: Observation) -> NDArray[np.float64] | None:
-        """Return the index of each action that the choice rests on, or None if it rests on none."""
+        """Return the values that the choice rests on, one per action, or None; a mere peek."""
         self._require_observation(observation)
         return self._action_values(observation)
 
@@ -123,7 +124,8 @@ class Policy(ABC):
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `get_state` returned."""
         raise SaveError(
-            f"{type(self).__name__} cannot be restored: write get_state and set_state for it."
+            f"{type(self).__name__} cannot be restored from {sorted(state)}: write get_state and "
+            "set_state for it."
         )
 
     @abstractmethod

@@ -131,7 +131,7 @@ class Run:
     @property
     def rounds(self) -> int:
         """T, the number of rounds."""
-        return self.actions.shape[-1]
+        return int(self.actions.shape[-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils
+from numba.core.types import Array, BaseTuple
 from numba.extending import intrinsic, overload
 
 Lent = TypeVar("Lent")
@@ -23,14 +24,14 @@ def borrowed(value: Lent) -> Lent:
 
 
 @overload(borrowed)
-def _borrowed(value):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _borrowed(value):  # type: ignore[no-untyped-def]
     def borrow(value):  # type: ignore[no-untyped-def]
         return _without_counts(value)
 
     return borrow
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def _without_counts(_context: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _strip(context, builder, signature.return_type, arguments[0])
@@ -40,13 +41,13 @@ def _without_counts(_context: Any, value: Any) -> Any:
 
 def _strip(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Set the counter of every array inside `value` to null."""
-    if isinstance(kind, types.Array):
+    if isinstance(kind, Array):
         array = cgutils.create_struct_proxy(kind)(context, builder, value)
         array.meminfo = ir.Constant(array.meminfo.type, None)
         array.parent = ir.Constant(array.parent.type, None)
         return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        for k, member in enumerate(kind):
+    if isinstance(kind, BaseTuple):
+        for k, member in enumerate(kind.types):
             old = builder.extract_value(value, k)
             value = builder.insert_value(value, _strip(context, builder, member, old), k)
     return value

@@ -85,7 +85,9 @@ def initial(
     bounds = Bounds(
         reward=math.log(horizon * n_actions * window / delta) + log_psi_tot,
         cost=2 * math.log(horizon * n * window / delta),
-        probability=_exp(math.log(2 * (math.log(2 * horizon / delta) + n * math.log(2))) + log_psi_tot),
+        probability=_exp(
+            math.log(2 * (math.log(2 * horizon / delta) + n * math.log(2))) + log_psi_tot
+        ),
         cost_range=cost_range,
         sweep=2 ** min(n, 62) if sweep_first else 0,
         simplex=simplex,

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats
+from thrifty.kernels.arrays import Bools, Floats, Mask
 from thrifty.kernels.compile import inner
 from thrifty.kernels.optimism import optimistic_mean
 from thrifty.kernels.partial_states import NONE, PartialStates, contains, find_set
@@ -30,7 +30,7 @@ def on_grid(x: float) -> float:
 
 
 @inner
-def price_of(mask: int, prices: Floats) -> float:
+def price_of(mask: Mask, prices: Floats) -> float:
     """Return the sum of the prices of the set's features."""
     total = 0.0
     for i in range(prices.size):
@@ -69,7 +69,7 @@ def excess_of(
 
 
 @inner
-def best_set(tables: PartialStates, prices: Floats) -> int:
+def best_set(tables: PartialStates, prices: Floats) -> Mask:
     """Return the mask of the set of largest value; prices and excesses are on the grid."""
     best = np.int64(0)
     value = -np.inf
@@ -86,7 +86,7 @@ def best_set(tables: PartialStates, prices: Floats) -> int:
 
 
 @inner
-def _is_live(tables: PartialStates, mask: int) -> bool:
+def _is_live(tables: PartialStates, mask: Mask) -> bool:
     s = find_set(tables, mask)
     return s != NONE and tables.sets[s]["live_cells"] > 0
 
@@ -94,7 +94,7 @@ def _is_live(tables: PartialStates, mask: int) -> bool:
 @inner
 def _cheapest_not_live(
     tables: PartialStates, prices: Floats, at_least: float
-) -> tuple[bool, int, float]:
+) -> tuple[bool, Mask, float]:
     """Return whether a set that is not live is worth `at_least`, then the best one and its worth.
 
     The cheapest set of all holds the features of negative price. Any other differs from it by
@@ -125,7 +125,7 @@ def _cheapest_not_live(
 
 
 @inner
-def fill(mask: int, out: Bools) -> None:
+def fill(mask: Mask, out: Bools) -> None:
     """Write the set as one flag per feature."""
     for i in range(out.size):
         out[i] = contains(mask, i, out.size)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.kernels.arrays import Floats, Ints
+from thrifty.kernels.arrays import Floats, Ints, Mask
 from thrifty.kernels.compile import inner, jit
 
 MAX_FEATURES = 64
@@ -116,7 +116,7 @@ def grown(tables: PartialStates) -> PartialStates:
 
 
 @inner
-def mask_of(codes: Ints) -> int:
+def mask_of(codes: Ints) -> Mask:
     """Return D(psi), the features bought, as a mask."""
     mask = np.int64(0)
     for i in range(codes.size):
@@ -125,13 +125,13 @@ def mask_of(codes: Ints) -> int:
 
 
 @inner
-def contains(mask: int, i: int, n_features: int) -> bool:
+def contains(mask: Mask, i: int, n_features: int) -> bool:
     """Whether feature i is in the set."""
     return (mask >> (n_features - 1 - i)) & 1 == 1
 
 
 @jit
-def set_place(tables: PartialStates, places: Ints, mask: int) -> int:
+def set_place(tables: PartialStates, places: Ints, mask: Mask) -> int:
     """Return where the set stands in the hash table, or would."""
     n = tables.levels.size
     key = 0
@@ -145,7 +145,7 @@ def set_place(tables: PartialStates, places: Ints, mask: int) -> int:
 
 
 @inner
-def find_set(tables: PartialStates, mask: int) -> int:
+def find_set(tables: PartialStates, mask: Mask) -> int:
     """Return the set's row, or NONE."""
     return tables.set_places[set_place(tables, tables.set_places, mask)]
 
@@ -168,7 +168,7 @@ def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
 
 
 @inner
-def _agrees(tables: PartialStates, c: int, mask: int, codes: Ints) -> bool:
+def _agrees(tables: PartialStates, c: int, mask: Mask, codes: Ints) -> bool:
     n = tables.levels.size
     for i in range(n):
         if contains(mask, i, n) and tables.codes[c, i] != codes[i]:
@@ -204,7 +204,7 @@ def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
 
 
 @inner
-def _set_of(tables: PartialStates, mask: int) -> int:
+def _set_of(tables: PartialStates, mask: Mask) -> int:
     """Return the row of the set `mask`, a new one made up from the rounds so far if need be."""
     place = set_place(tables, tables.set_places, mask)
     s = tables.set_places[place]

@@ -39,7 +39,7 @@ class Steps(NamedTuple):
     """(state, codes, available, draws, purpose) -> action."""
     update: Step
     """(state, codes, costs, action, reward, purpose)."""
-    index: Step | None = None
+    action_values: Step | None = None
     """(state, codes) -> the values that the choice of an action rests on."""
     read_prices: Step = _ignore_prices
     """(state, prices); only a policy that is told the price list does anything here."""

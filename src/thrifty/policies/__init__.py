@@ -21,12 +21,12 @@ from thrifty.policies.uniform import Uniform
 from thrifty.policy import Policy
 
 __all__ = [
+    "NCCUCRL2",
     "POLICIES",
     "SWUCB",
     "UCB1",
     "EpsilonGreedy",
     "LinUCB",
-    "NCCUCRL2",
     "Oracle",
     "PSLinUCB",
     "SimOOS",

@@ -57,8 +57,8 @@ class CompiledPolicy(Policy):
         )
 
     def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:
-        index = self._steps.index
-        return None if index is None else index(self._state, observation.codes)
+        values = self._steps.action_values
+        return None if values is None else values(self._state, observation.codes)
 
     def run_compiled(self, world: World, out: Record) -> None:
         """Play the rounds of `world`, (contexts, rewards, costs), and record them in `out`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from thrifty.kernels import ncc_ucrl2 as kernel
 from thrifty.kernels.partial_states import MAX_FEATURES
 from thrifty.parameters import FLAG, Real, Whole
@@ -70,7 +72,7 @@ class NCCUCRL2(CompiledPolicy):
         last_tie: bool = False,
         seed: Seed = None,
     ) -> None:
-        parameters = {
+        parameters: dict[str, Any] = {
             "horizon": horizon,
             "window": window,
             "delta": delta,
