@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from llvmlite import ir
 from numba.core import cgutils
-from numba.core.types import Array, BaseTuple
+from numba.core.types import Array, BaseTuple  # type: ignore[attr-defined]
 from numba.extending import intrinsic, overload
 
 Lent = TypeVar("Lent")

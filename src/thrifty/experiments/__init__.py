@@ -1,0 +1,1 @@
+"""Experiments: which policies play which worlds, and what is reported of them."""
