@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -16,7 +17,7 @@ from thrifty import NCCUCRL2, Policy, play, simulate
 from thrifty.environments import nursery
 
 REPETITIONS = 7
-VARIANTS = {
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "authors' program": ("ncc-ucrl2-published", {}),
     "cost range and sweep": ("ncc-ucrl2", {"cost_range": 0.05, "sweep_first": True}),
     "the paper's text": ("ncc-ucrl2", {}),
@@ -38,12 +39,12 @@ def main() -> None:
     table = Table("variant", "loop", "ms a run", "spread", "us a round", "ratio")
     for label, (name, params) in VARIANTS.items():
 
-        def compiled(name: str = name, params: dict[str, object] = params) -> object:
+        def compiled(name: str = name, params: dict[str, Any] = params) -> object:
             return simulate(name, world, seeds=[0], workers=1, **params)
 
-        def plain(name: str = name, params: dict[str, object] = params) -> object:
+        def plain(name: str = name, params: dict[str, Any] = params) -> object:
             make = NCCUCRL2.published if name == "ncc-ucrl2-published" else NCCUCRL2
-            policy: Policy = make(world.problem, horizon=rounds, seed=0, **params)  # type: ignore[arg-type]
+            policy: Policy = make(world.problem, horizon=rounds, seed=0, **params)
             return play(policy, world)
 
         compiled(), plain()

@@ -106,12 +106,12 @@ class EditsAvailable(Means):
 
 
 class GlobalNumpy(Means):
-    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:  # noqa: ARG002
+    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         return int(np.random.choice(np.flatnonzero(available)))  # noqa: NPY002
 
 
 class GlobalRandom(Means):
-    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:  # noqa: ARG002
+    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         return int(random.choice(np.flatnonzero(available).tolist()))
 
 
@@ -122,7 +122,7 @@ class SeedsTheWorld(Means):
 
 
 class Clock(Means):
-    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:  # noqa: ARG002
+    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         allowed = np.flatnonzero(available)
         return int(allowed[time.perf_counter_ns() // 100 % len(allowed)])
 
@@ -153,7 +153,7 @@ def hidden_tables() -> Tables:
 
 
 class PeeksAtRewards(Means):
-    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:  # noqa: ARG002
+    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         world = hidden_tables()
         row = world.rewards[self.rounds % len(world.rewards)]
         return int(np.argmax(np.where(available, row, -1.0)))
@@ -189,7 +189,7 @@ class RemembersObservation(Means):
         self.last = observation
         return super()._choose_action(observation, available)
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:  # noqa: ARG002
+    def _update(self, observation: Observation, action: int, reward: float) -> None:
         assert self.last is not None
         super()._update(self.last, action, reward)
 
@@ -218,7 +218,7 @@ class RemembersBesideWhatItLearns(Means):
         self.table[0, -1] = observation.codes[0]
         return super()._choose_action(observation, available)
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:  # noqa: ARG002
+    def _update(self, observation: Observation, action: int, reward: float) -> None:
         state = int(self.table[0, -1])
         self.table[state, action] += 0.3 * (reward - self.table[state, action])
 

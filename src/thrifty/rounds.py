@@ -9,7 +9,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from thrifty.errors import InvalidObservation, InvalidPurchase
 from thrifty.problem import Problem
@@ -20,7 +20,7 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, init=False)
 class Purchase:
     """The observation set I_t, as a mask over the features, and why it is bought.
 
@@ -32,16 +32,17 @@ class Purchase:
     """
 
     mask: NDArray[np.bool_]
-    purpose: int = 0
+    purpose: int
 
-    def __post_init__(self) -> None:
-        mask = np.array(self.mask)
+    def __init__(self, mask: ArrayLike, purpose: int = 0) -> None:
+        mask = np.array(mask)
         if mask.dtype != np.bool_ or mask.ndim != 1:
             raise InvalidPurchase(
                 f"a purchase's mask has dtype {mask.dtype} and shape {mask.shape}: it says for "
                 "each feature whether to buy it, so give one True or False per feature."
             )
         object.__setattr__(self, "mask", _frozen(mask))
+        object.__setattr__(self, "purpose", purpose)
 
     @classmethod
     def nothing(cls, problem: Problem) -> Purchase:
@@ -54,7 +55,7 @@ class Purchase:
         return cls(np.ones(problem.n_features, dtype=np.bool_))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, init=False)
 class Observation:
     """The partial state psi_t of equation (1), and what each of its features cost.
 
@@ -67,13 +68,14 @@ class Observation:
 
     codes: NDArray[np.int64]
     costs: NDArray[np.float64]
-    purpose: int = 0
+    purpose: int
 
-    def __post_init__(self) -> None:
-        codes, costs = np.asarray(self.codes), np.array(self.costs, dtype=np.float64)
+    def __init__(self, codes: ArrayLike, costs: ArrayLike, purpose: int = 0) -> None:
+        codes, costs = np.asarray(codes), np.array(costs, dtype=np.float64)
         _require_codes_and_costs(codes, costs)
         object.__setattr__(self, "codes", _frozen(codes.astype(np.int64)))
         object.__setattr__(self, "costs", _frozen(costs))
+        object.__setattr__(self, "purpose", purpose)
 
     @property
     def mask(self) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -36,8 +37,10 @@ def reproduce(
     for setting, rows in results:
         console.print(_table(setting, rows))
     console.print(
-        f"Total gain (reward - cost) of 10,000 rounds over seeds 0 to {seeds - 1}; the interval is "
-        "of the mean, by bootstrap.\nAuthors: the mean of the totals that they printed."
+        f"Gain: reward - cost of 10,000 rounds, mean over seeds 0 to {seeds - 1} with its bootstrap"
+        "\ninterval, worst and best seed. Authors: mean of the totals that they printed."
+        "\nNCC-UCRL2 as in the authors' program; the same with q in the simplex and the"
+        "\npaper's window and ties; as the paper's text alone has it."
     )
 
 
@@ -80,9 +83,15 @@ def _plain(results: list[tuple[Setting, Rows]]) -> dict[str, Any]:
 
 
 def _table(setting: Setting, rows: Rows) -> Table:
-    table = Table(title=setting.title, title_justify="left")
+    table = Table(
+        title=setting.title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
     table.add_column("policy", no_wrap=True)
-    for heading in ("mean gain", "95 % interval", "worst", "best", "reward", "cost"):
+    for heading in ("gain", "95 %", "min", "max", "reward", "cost"):
         table.add_column(heading, justify="right", no_wrap=True)
     if setting.has_published_numbers:
         table.add_column("authors", justify="right", no_wrap=True)

@@ -13,7 +13,11 @@ from thrifty.simulation import World, simulate
 
 @dataclass(frozen=True)
 class Entry:
-    """A policy of the experiment; `published` are the total gains that its authors printed."""
+    """A policy of the experiment; `published` are the total gains that its authors printed.
+
+    NCC-UCRL2 plays as in the authors' program, as in it but for q in the simplex, the usual window
+    and random ties, and as the paper's text alone has it.
+    """
 
     label: str
     policy: str
@@ -31,17 +35,17 @@ _NCC = {"window": 250, "delta": 0.04}
 ENTRIES = (
     Entry("Oracle", "oracle", published=(8780.69062052404,)),
     Entry(
-        "NCC-UCRL2, authors' program",
+        "NCC-UCRL2, program",
         "ncc-ucrl2-published",
         _NCC,
         published=(7490.33, 7640.85, 7534.24, 6583.96, 6971.81),
     ),
     Entry(
-        "NCC-UCRL2, cost range and sweep",
+        "NCC-UCRL2, simplex",
         "ncc-ucrl2",
         {**_NCC, "cost_range": 0.05, "sweep_first": True},
     ),
-    Entry("NCC-UCRL2, the paper's text", "ncc-ucrl2", _NCC),
+    Entry("NCC-UCRL2, text", "ncc-ucrl2", _NCC),
     Entry("SW-UCB", "sw-ucb", {"alpha": 0.1, "tau": 100}, published=(6794.0,)),
     Entry("UCB1", "ucb1", {"alpha": 0.6}, published=(5809.0,)),
     Entry(

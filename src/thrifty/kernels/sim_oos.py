@@ -87,11 +87,10 @@ def index(state: SimOOSState, codes: Ints) -> Floats:
     """Return the optimistic reward of every action; an action never tried here goes first."""
     tables = state.tables
     cell = find_cell(tables, codes)
-    values = np.ones(tables.pulls.shape[1])
-    if cell != NONE:
-        for a in range(values.size):
-            tried = tables.pulls[cell, a] > 0
-            values[a] = optimistic_reward(state, cell, a) if tried else np.inf
+    values = np.empty(tables.pulls.shape[1])
+    for a in range(values.size):
+        tried = cell != NONE and tables.pulls[cell, a] > 0
+        values[a] = optimistic_reward(state, cell, a) if tried else np.inf
     return values
 
 

@@ -1,0 +1,150 @@
+"""The compiled loop, the plain loop and the slow twins play the same rounds."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import naive
+from thrifty.environments import Replay, World, nursery
+from thrifty.playing import play
+from thrifty.policies import POLICIES, policy_named
+from thrifty.rounds import Run
+from thrifty.seeds import generator, policy_seed, world_seed
+from thrifty.simulation import make_policy, simulate
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
+SEEDS = range(20) if COMPILED else range(4)
+ROUNDS = 300 if COMPILED else 120
+DRAWS = {
+    "epsilon-greedy": 2,
+    "ncc-ucrl2": 1,
+    "ncc-ucrl2-published": 1,
+    "sim-oos": 1,
+    "uniform": 1,
+}
+
+SMALL_WORLD = World.random(
+    levels=(2, 3, 2),
+    n_actions=3,
+    rounds=ROUNDS,
+    reward_changes=(ROUNDS // 3,),
+    cost_changes=(ROUNDS // 2,),
+    seed=5,
+)
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "epsilon-greedy": {"epsilon": 0.2},
+    "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
+    "ncc-ucrl2-published": {"window": 40},
+    "ps-linucb": {"omega": 15},
+    "sw-ucb": {"tau": 20},
+}
+WORLDS: dict[str, World | Callable[[int], Replay]] = {
+    "small": SMALL_WORLD,
+    "nursery": nursery.shuffled,
+}
+
+
+def assert_same(one: Run | naive.Played, other: Run | naive.Played) -> None:
+    np.testing.assert_array_equal(one.observed, other.observed)
+    np.testing.assert_array_equal(one.actions, other.actions)
+    np.testing.assert_array_equal(one.rewards, other.rewards)
+    np.testing.assert_array_equal(one.costs, other.costs)
+
+
+def world_of(name: str, seed: int) -> Replay:
+    world = WORLDS[name]
+    return world.draw(world_seed(seed)) if isinstance(world, World) else world(seed)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_two_loops(name: str, world: str) -> None:
+    parameters = PARAMETERS.get(name, {})
+    seeds = list(SEEDS) if world == "small" else list(SEEDS)[:3]
+    runs = simulate(name, WORLDS[world], seeds=seeds, rounds=ROUNDS, **parameters)
+    for seed, run in zip(seeds, runs, strict=True):
+        replay = world_of(world, seed)
+        policy = make_policy(policy_named(name), replay, seed=seed, horizon=ROUNDS, **parameters)
+        assert_same(run, play(policy, replay, rounds=ROUNDS))
+
+
+def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive.Twin:
+    levels, n_actions = replay.problem.levels.tolist(), replay.problem.n_actions
+    published = {"sweep_first": True, "simplex": False, "whole_window": True, "last_tie": True}
+    if name == "oracle":
+        changes = {*replay.reward_changes, *replay.cost_changes}
+        return naive.Oracle(replay.contexts, replay.rewards, replay.costs, levels, changes)
+    if name.startswith("ncc"):
+        parameters["horizon"] = horizon
+    if name == "ncc-ucrl2-published":
+        parameters = {"cost_range": 0.05, **published, **parameters}
+    twins: dict[str, Callable[..., naive.Twin]] = {
+        "epsilon-greedy": naive.EpsilonGreedy,
+        "linucb": naive.LinUCB,
+        "ncc-ucrl2": naive.NCCUCRL2,
+        "ncc-ucrl2-published": naive.NCCUCRL2,
+        "ps-linucb": naive.PSLinUCB,
+        "sim-oos": naive.SimOOS,
+        "sw-ucb": naive.SWUCB,
+        "ucb1": naive.UCB1,
+        "uniform": naive.Uniform,
+    }
+    return twins[name](levels, n_actions, **parameters)
+
+
+def cut(replay: Replay, rounds: int) -> Replay:
+    """Keep the first rounds only; the truth is then that of the short table."""
+    return Replay(
+        replay.contexts[:rounds],
+        replay.rewards[:rounds],
+        replay.costs[:rounds],
+        problem=replay.problem,
+        reward_changes=[t for t in replay.reward_changes if t < rounds],
+        cost_changes=[t for t in replay.cost_changes if t < rounds],
+    )
+
+
+def assert_like_the_twin(name: str, replay: Replay, seed: int, **parameters: Any) -> None:
+    rounds = replay.horizon
+    run = simulate(name, replay, seeds=[seed], **parameters)[0]
+    draws = generator(policy_seed(seed)).random((rounds, DRAWS.get(name, 0)))
+    twin = twin_of(name, replay, rounds, **parameters)
+    assert_same(run, naive.run(twin, replay.contexts, replay.rewards, replay.costs, draws))
+
+
+@pytest.mark.parametrize("seed", range(4) if COMPILED else range(2))
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_twins_in_a_small_world(name: str, seed: int) -> None:
+    replay = cut(world_of("small", seed), 120)
+    assert_like_the_twin(name, replay, seed, **PARAMETERS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_twins_in_the_nursery(name: str) -> None:
+    slow = name.startswith(("ncc", "sim"))
+    rounds = (60 if slow else 250) if COMPILED else 45
+    assert_like_the_twin(name, cut(nursery.shuffled(3), rounds), 3, **PARAMETERS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", ["linucb", "ps-linucb"])
+def test_the_linear_twins_with_indicators(name: str) -> None:
+    replay = cut(world_of("small", 1), 120)
+    assert_like_the_twin(name, replay, 1, encoding="one-hot", **PARAMETERS.get(name, {}))
+
+
+def test_the_oracle_knows_the_tables_of_its_world() -> None:
+    # In a World the plan comes from the true means, not from the means of what was drawn.
+    replay = SMALL_WORLD.draw(seed=2)
+    truth = SMALL_WORLD.truth
+    run = simulate("oracle", SMALL_WORLD, seeds=[2])[0]
+    for t in (0, ROUNDS // 3, ROUNDS // 2, ROUNDS - 1):
+        masks = list(naive.subsets(3))
+        gains = [truth.best_gain(mask, t) for mask in masks]
+        assert tuple(run.observed[t].tolist()) == masks[int(np.argmax(gains))]
+        mean = truth.mean_rewards(run.observed[t])[truth.reward_piece[t]]
+        agree = (truth.states == replay.contexts[t])[:, run.observed[t]].all(axis=1)
+        state = truth.partial_states(run.observed[t])[agree][0]
+        assert run.actions[t] == np.argmax(mean[:, state])
