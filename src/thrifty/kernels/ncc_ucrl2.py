@@ -119,14 +119,14 @@ def radius(numerator: float, count: float, most: float) -> float:
 
 @jit
 def index(state: NCCUCRL2State, codes: Ints) -> Floats:
-    """Return the optimistic reward r~ = r_hat + C(a, psi; w) of every action."""
+    """Return the optimistic reward r~ = r_hat + C(a, psi; w) of every action, on the grid."""
     tables = state.tables
     values = np.empty(tables.pulls.shape[1])
     c = find_cell(tables, codes)
     for a in range(values.size):
         pulls = 0 if c == NONE else tables.pulls[c, a]
         mean = 0.0 if pulls == 0 else tables.sums[c, a] / pulls
-        values[a] = mean + radius(state.bounds.reward, pulls, 1.0)
+        values[a] = on_grid(mean + radius(state.bounds.reward, pulls, 1.0))
     return values
 
 

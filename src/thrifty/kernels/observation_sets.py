@@ -5,7 +5,8 @@ sum of its features' prices. Sets that are not live have excess 0, so the best o
 cheapest one: subsets are visited in order of their price until one is not live.
 
 Excesses and prices are rounded to multiples of 2^-40. Sums of them are exact then, whatever the
-order, and sets that tie do so to the last bit; the first one in the order of masks wins.
+order, and sets that tie do so to the last bit; the first one in the order of masks wins. (Rewards
+of actions are put on the same grid, for the same reason.)
 """
 
 from __future__ import annotations

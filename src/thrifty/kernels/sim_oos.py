@@ -79,7 +79,8 @@ def optimistic_reward(state: SimOOSState, cell: int, action: int) -> float:
     n_actions = state.planned_pulls.shape[1]
     logarithm = math.log(20.0 * n_actions) + state.log_psi_tot - state.log_delta
     logarithm += 5 * math.log(state.planned_at[0])
-    return state.planned_sums[cell, action] / pulls + min(1.0, math.sqrt(logarithm / (2 * pulls)))
+    mean = state.planned_sums[cell, action] / pulls
+    return on_grid(mean + min(1.0, math.sqrt(logarithm / (2 * pulls))))
 
 
 @jit

@@ -35,7 +35,7 @@ class NCCUCRL2(CompiledPolicy):
     of the simplex count. By default a state never seen has probability 0, as in the program.
 
     `horizon` is T of the confidence radii; playing on beyond it is possible, without their
-    guarantee.
+    guarantee. A window longer than the horizon holds as many rounds as the horizon.
 
     >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
     >>> policy = NCCUCRL2(problem, horizon=1000, window=100, delta=0.05)
