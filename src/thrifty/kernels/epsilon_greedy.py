@@ -1,4 +1,4 @@
-"""Epsilon-greedy on running means; it buys nothing."""
+"""Epsilon-greedy; it buys nothing."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ ACTION_DRAWS = 2
 
 
 class EpsilonGreedyState(NamedTuple):
-    """The parameter and each action's mean and count."""
+    """The parameter and each action's sum of rewards and count."""
 
     epsilon: float
-    means: Floats
+    sums: Floats
     counts: Ints
 
 
 def initial(n_actions: int, epsilon: float) -> EpsilonGreedyState:
-    """Return the state before the first round: every mean starts at 0."""
+    """Return the state before the first round: no reward counted."""
     return EpsilonGreedyState(epsilon, np.zeros(n_actions), np.zeros(n_actions, np.int64))
 
 
 @jit
 def index(state: EpsilonGreedyState, codes: Ints) -> Floats:
-    """Return every action's mean reward."""
-    return state.means.copy()
+    """Return every action's mean reward, 0 before the first."""
+    values = np.empty(state.sums.size)
+    for a in range(values.size):
+        values[a] = state.sums[a] / max(1, state.counts[a])
+    return values
 
 
 @jit
@@ -41,16 +44,16 @@ def choose_action(
     """Return any action if the first draw is at most epsilon, else the first best one."""
     if draws[0] <= state.epsilon:
         return uniform(available, draws[1])
-    return first_maximum(state.means, available)
+    return first_maximum(index(state, codes), available)
 
 
 @jit
 def update(
     state: EpsilonGreedyState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
-    """Move the action's mean towards the reward."""
+    """Count the reward."""
     state.counts[action] += 1
-    state.means[action] += (reward - state.means[action]) / state.counts[action]
+    state.sums[action] += reward
 
 
 STEPS[EpsilonGreedyState] = Steps(nothing, choose_action, update, index)

@@ -1,4 +1,4 @@
-"""UCB1 on running means; it buys nothing."""
+"""UCB1; it buys nothing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from thrifty.kernels.steps import STEPS, Steps
 
 
 class UCB1State(NamedTuple):
-    """The parameter, the number of rounds learnt, and each action's mean and count."""
+    """The parameter, the number of rounds learnt, and each action's sum of rewards and count."""
 
     alpha: float
     clock: Ints
-    means: Floats
+    sums: Floats
     counts: Ints
 
 
@@ -28,18 +28,18 @@ def initial(n_actions: int, alpha: float) -> UCB1State:
     return UCB1State(
         alpha,
         clock=np.zeros(1, np.int64),
-        means=np.zeros(n_actions),
+        sums=np.zeros(n_actions),
         counts=np.ones(n_actions, np.int64),
     )
 
 
 @jit
 def index(state: UCB1State, codes: Ints) -> Floats:
-    """Return q + sqrt(alpha log(t + 1) / n) for every action."""
-    values = np.empty(state.means.size)
+    """Return q + sqrt(alpha log(t + 1) / n) for every action; q is the sum over n."""
+    values = np.empty(state.sums.size)
     for a in range(values.size):
         bonus = math.sqrt(state.alpha * math.log(state.clock[0] + 1) / state.counts[a])
-        values[a] = state.means[a] + bonus
+        values[a] = state.sums[a] / state.counts[a] + bonus
     return values
 
 
@@ -55,9 +55,9 @@ def choose_action(
 def update(
     state: UCB1State, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
-    """Move the action's mean towards the reward."""
+    """Count the reward."""
     state.counts[action] += 1
-    state.means[action] += (reward - state.means[action]) / state.counts[action]
+    state.sums[action] += reward
     state.clock[0] += 1
 
 
