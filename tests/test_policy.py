@@ -28,7 +28,6 @@ from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
-from thrifty.simulation import make_policy
 
 WORLD = World.random(levels=(2, 3, 2), n_actions=3, rounds=60, seed=1).draw(seed=1)
 SEEN = Observation([0, 2, -1], [0.1, 0.2, math.nan])
@@ -37,9 +36,12 @@ LEARNERS = [name for name in NAMES if name != "oracle"]
 
 
 def made(name: str, world: Replay = WORLD, seed: Seed = 0, **parameters: Any) -> Policy:
-    policy = make_policy(policy_named(name), world, seed=0, horizon=world.horizon, **parameters)
-    policy.rng = np.random.default_rng(seed)
-    return policy
+    make = policy_named(name)
+    if name == "oracle":
+        parameters["truth"] = world.truth
+    if name.startswith("ncc"):
+        parameters = {"horizon": world.horizon, **parameters}
+    return make(world.problem, seed=seed, **parameters)
 
 
 def trained(name: str) -> Policy:
@@ -156,9 +158,7 @@ def test_a_single_available_action_is_taken(name: str, only: int) -> None:
         *[("epsilon-greedy", "epsilon", value) for value in (-0.01, 1.01, math.nan)],
     ],
 )
-def test_a_parameter_out_of_range_is_refused_by_name(
-    name: str, parameter: str, value: Any
-) -> None:
+def test_a_parameter_out_of_range_is_refused_by_name(name: str, parameter: str, value: Any) -> None:
     with pytest.raises(InvalidParameter, match=rf"{parameter} is .*must be .*"):
         made(name, **{parameter: value})
 
@@ -166,9 +166,8 @@ def test_a_parameter_out_of_range_is_refused_by_name(
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
 def test_a_seed_that_is_none_is_refused(name: str, seed: Any) -> None:
-    more = {"horizon": 10} if name.startswith("ncc") else {}
     with pytest.raises(InvalidParameter, match="seed is"):
-        POLICIES[name](WORLD.problem, seed=seed, **more)
+        made(name, seed=seed)
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
