@@ -11,7 +11,7 @@ from thrifty.environments import Replay, World, nursery
 from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.policies import POLICIES
 from thrifty.problem import Problem
-from thrifty.rounds import Observation, Purchase, Run, Runs
+from thrifty.rounds import Observation, Purchase, Run
 from thrifty.seeds import Seed, generator, world_seed
 from thrifty.simulation import simulate
 
@@ -19,22 +19,21 @@ WORLD = World.random(levels=(2, 3), n_actions=2, rounds=80, reward_changes=(40,)
 NCC = {"window": 30, "cost_range": 0.05, "sweep_first": True}
 
 
-class Coins:
+class EndlessCoins:
     """A world in plain Python: one coin is shown for a price, another one pays. It has no draw."""
 
     problem = Problem.anonymous(levels=(2,), n_actions=2)
 
-    def __init__(self, horizon: int = 50) -> None:
-        self.horizon = horizon
+    def __init__(self) -> None:
         self.reset(seed=0)
 
     def reset(self, *, seed: Seed = None) -> None:
         if seed is not None:
-            self.coins = generator(seed).integers(0, 2, (self.horizon, 2))
+            self.coins = generator(seed).integers(0, 2, (50, 2))
         self.round = 0
 
     def reveal(self, purchase: Purchase) -> Observation:
-        shown = self.coins[self.round, :1]
+        shown = self.coins[self.round % 50, :1]
         return Observation(
             np.where(purchase.mask, shown, -1),
             np.where(purchase.mask, 0.25, np.nan),
@@ -42,18 +41,13 @@ class Coins:
         )
 
     def step(self, action: int) -> float:
-        reward = float(self.coins[self.round, 1] == action)
+        reward = float(self.coins[self.round % 50, 1] == action)
         self.round += 1
         return reward
 
 
-class Endless(Coins):
-    """The same without an end that anybody knows of."""
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "horizon" and "coins" in object.__getattribute__(self, "__dict__"):
-            raise AttributeError(name)
-        return object.__getattribute__(self, name)
+class Coins(EndlessCoins):
+    horizon = 50
 
 
 def assert_same(one: Run, other: Run) -> None:
@@ -146,18 +140,14 @@ def test_a_policy_gets_the_number_of_rounds_as_its_horizon_unless_told_another()
 def test_fewer_rounds_can_be_played() -> None:
     runs = simulate("ucb1", WORLD, seeds=[0, 1], rounds=10)
     assert runs.actions.shape == (2, 10)
-    assert_same(
-        Runs(runs.observed, runs.actions, runs.rewards, runs.costs, runs.seeds),
-        simulate("ucb1", WORLD, seeds=[0, 1], rounds=10),
-    )
     whole = simulate("ucb1", WORLD, seeds=[0, 1])
     np.testing.assert_array_equal(whole.actions[:, :10], runs.actions)
 
 
 def test_an_environment_without_an_end_needs_a_number_of_rounds() -> None:
-    assert simulate("ucb1", Endless(), seeds=[0], rounds=5).rounds == 5
+    assert simulate("ucb1", EndlessCoins(), seeds=[0], rounds=5).rounds == 5
     with pytest.raises(InvalidParameter, match="never ends.*rounds="):
-        simulate("ucb1", Endless(), seeds=[0])
+        simulate("ucb1", EndlessCoins(), seeds=[0])
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -200,10 +190,10 @@ def test_a_number_of_rounds_that_cannot_be_played_is_refused(rounds: Any, culpri
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("parameter", ["windows", "problem", "seed", "make", "world"])
-def test_an_unknown_parameter_is_refused_by_name(name: str, parameter: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"'{parameter}'"):
-        simulate(name, WORLD, seeds=[0], **{parameter: 3})
+def test_an_unknown_parameter_is_refused_by_name(name: str) -> None:
+    for parameter in ("windows", "problem", "seed", "make", "world"):
+        with pytest.raises(InvalidParameter, match=f"'{parameter}'"):
+            simulate(name, WORLD, seeds=[0], **{parameter: 3})
 
 
 def test_a_parameter_out_of_range_is_refused() -> None:

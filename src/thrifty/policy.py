@@ -86,12 +86,12 @@ class Policy(ABC):
         self._require_observation(observation)
         mask = self._every_action if available is None else self._require_available(available)
         action = self._choose_action(observation, mask)
-        if not (0 <= action < self.problem.n_actions and mask[action]):
+        if not (self._is_action(action) and mask[action]):
             raise InvalidAction(
                 f"{type(self).__name__} chose action {action!r}, which is not available: it must "
                 f"be one of {np.flatnonzero(mask).tolist()}."
             )
-        return action
+        return int(action)
 
     @final
     def update(self, observation: Observation, action: int, reward: float) -> None:
@@ -168,12 +168,12 @@ class Policy(ABC):
             raise InvalidAction("no action is available: at least one must be, or skip the round.")
         return mask
 
+    def _is_action(self, action: object) -> bool:
+        whole = isinstance(action, numbers.Integral) and not isinstance(action, bool)
+        return whole and 0 <= action < self.problem.n_actions  # type: ignore[operator]
+
     def _require_action(self, action: int) -> None:
-        if (
-            isinstance(action, bool)
-            or not isinstance(action, numbers.Integral)
-            or not 0 <= action < self.problem.n_actions
-        ):
+        if not self._is_action(action):
             raise InvalidAction(
                 f"action {action!r}: actions are whole numbers from 0 to "
                 f"{self.problem.n_actions - 1}."
