@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import ClassVar
 
 import numpy as np
@@ -556,10 +556,7 @@ class Oracle(Twin):
         super().__init__(levels, rewards.shape[1])
         self.contexts, self.all_rewards, self.costs = contexts, rewards, costs
         edges = [0, *sorted(cuts), len(contexts)]
-        self.plans = {
-            (start, stop): self.plan(start, stop)
-            for start, stop in zip(edges, edges[1:], strict=False)
-        }
+        self.plans = {(start, stop): self.plan(start, stop) for start, stop in pairwise(edges)}
 
     def plan(self, start: int, stop: int) -> tuple[tuple[bool, ...], dict[Codes, list[float]]]:
         """Return the best subset of a period and the mean rewards in its partial states."""

@@ -46,7 +46,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_thrifty_imports_neither_numba_nor_numpy() -> None:
-    loaded = in_a_fresh_process("import sys, thrifty; print('numba' in sys.modules, 'numpy' in sys.modules)")
+    loaded = in_a_fresh_process(
+        "import sys, thrifty; print('numba' in sys.modules, 'numpy' in sys.modules)"
+    )
     assert loaded == "False False"
 
 

@@ -171,7 +171,7 @@ def test_a_seed_that_is_none_is_refused(name: str, seed: Any) -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UnknownName, match="'ucb2'.*ucb1") as caught:
+    with pytest.raises(UnknownName, match=r"'ucb2'.*ucb1") as caught:
         policy_named("ucb2")
     assert isinstance(caught.value, KeyError)
 
@@ -232,7 +232,7 @@ def test_64_features_work(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["ncc-ucrl2", "ncc-ucrl2-published", "sim-oos"])
 def test_65_features_are_too_many_for_masks(name: str) -> None:
-    with pytest.raises(InvalidParameter, match="64-bit masks.*65 features"):
+    with pytest.raises(InvalidParameter, match=r"64-bit masks.*65 features"):
         made(name, table((2,) * 65, 2))
 
 

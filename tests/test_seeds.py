@@ -10,7 +10,7 @@ from thrifty.seeds import generator, policy_seed, world_seed
 
 
 def numbers(seed: Any) -> list[float]:
-    return generator(seed).random(4).tolist()
+    return [float(number) for number in generator(seed).random(4)]
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:

@@ -16,7 +16,7 @@ from thrifty.seeds import Seed, generator, world_seed
 from thrifty.simulation import simulate
 
 WORLD = World.random(levels=(2, 3), n_actions=2, rounds=80, reward_changes=(40,), seed=4)
-NCC = {"window": 30, "cost_range": 0.05, "sweep_first": True}
+NCC: dict[str, Any] = {"window": 30, "cost_range": 0.05, "sweep_first": True}
 
 
 class EndlessCoins:
@@ -129,7 +129,7 @@ def test_a_table_is_the_same_for_every_seed() -> None:
 def test_a_policy_gets_the_number_of_rounds_as_its_horizon_unless_told_another() -> None:
     # log(T A Psi w / delta) grows with T: with less of a horizon the radii are smaller.
     world = World.random(levels=(2,), n_actions=2, rounds=300, prices=(0, 0), seed=2)
-    chosen = {"window": 300, "delta": 0.9, "cost_range": 0.0}
+    chosen: dict[str, Any] = {"window": 300, "delta": 0.9, "cost_range": 0.0}
     by_default = simulate("ncc-ucrl2", world, seeds=range(8), **chosen)
     told_the_same = simulate("ncc-ucrl2", world, seeds=range(8), horizon=300, **chosen)
     told_another = simulate("ncc-ucrl2", world, seeds=range(8), horizon=10**9, **chosen)
@@ -146,7 +146,7 @@ def test_fewer_rounds_can_be_played() -> None:
 
 def test_an_environment_without_an_end_needs_a_number_of_rounds() -> None:
     assert simulate("ucb1", EndlessCoins(), seeds=[0], rounds=5).rounds == 5
-    with pytest.raises(InvalidParameter, match="never ends.*rounds="):
+    with pytest.raises(InvalidParameter, match=r"never ends.*rounds="):
         simulate("ucb1", EndlessCoins(), seeds=[0])
 
 
@@ -192,8 +192,9 @@ def test_a_number_of_rounds_that_cannot_be_played_is_refused(rounds: Any, culpri
 @pytest.mark.parametrize("name", POLICIES)
 def test_an_unknown_parameter_is_refused_by_name(name: str) -> None:
     for parameter in ("windows", "problem", "seed", "make", "world"):
+        given: dict[str, Any] = {parameter: 3}
         with pytest.raises(InvalidParameter, match=f"'{parameter}'"):
-            simulate(name, WORLD, seeds=[0], **{parameter: 3})
+            simulate(name, WORLD, seeds=[0], **given)
 
 
 def test_a_parameter_out_of_range_is_refused() -> None:
@@ -202,7 +203,7 @@ def test_a_parameter_out_of_range_is_refused() -> None:
 
 
 def test_an_unknown_policy_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UnknownName, match="'nccucrl2'.*ncc-ucrl2"):
+    with pytest.raises(UnknownName, match=r"'nccucrl2'.*ncc-ucrl2"):
         simulate("nccucrl2", WORLD, seeds=[0])
 
 

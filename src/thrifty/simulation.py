@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import Any
@@ -49,11 +49,13 @@ def simulate(
     >>> float(runs.gains.sum())
     6794.0
     """
+    make = policy_named(name)
+    _require_parameters(make, params)
     chosen = _require_seeds(seeds)
     if workers is not None:
         check_parameter("workers", workers, Whole(1), owner="simulate")
-    worlds = [_world_of(environment, seed) for seed in chosen[:1]]
-    problem, length = worlds[0].problem, number_of_rounds(worlds[0], rounds)
+    first = _world_of(environment, chosen[0])
+    problem, length = first.problem, number_of_rounds(first, rounds)
     shape = (len(chosen), length)
     runs = Runs(
         observed=np.zeros((*shape, problem.n_features), dtype=np.bool_),
@@ -62,11 +64,10 @@ def simulate(
         costs=np.zeros(shape),
         seeds=chosen,
     )
-    make = policy_named(name)
 
     def run(k: int) -> None:
-        world = worlds[0] if k == 0 else _world_of(environment, chosen[k])
-        policy = make_policy(make, world, seed=chosen[k], horizon=length, **params)
+        world = first if k == 0 else _world_of(environment, chosen[k])
+        policy = _make_policy(make, world, chosen[k], {"horizon": length, **params})
         record = (runs.observed[k], runs.actions[k], runs.rewards[k], runs.costs[k])
         _play_into(record, policy, world)
         if progress is not None:
@@ -78,22 +79,24 @@ def simulate(
     return runs
 
 
-def make_policy(
-    make: Callable[..., Policy], world: Environment, *, seed: int, horizon: int, **params: Any
+def _require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
+    known = sorted(set(inspect.signature(make).parameters) - {"problem", "seed", "truth"})
+    for name in params:
+        if name not in known:
+            raise InvalidParameter(
+                f"the policy has no parameter {name!r}: its parameters are {', '.join(known)}."
+            )
+
+
+def _make_policy(
+    make: Callable[..., Policy], world: Environment, seed: int, params: Mapping[str, Any]
 ) -> Policy:
     """Make a policy for a world, with the world's horizon and truth if it wants them."""
     wanted = inspect.signature(make).parameters
-    unknown = sorted(set(params) - set(wanted))
-    if unknown:
-        known = ", ".join(sorted(set(wanted) - {"problem", "seed", "truth"})) or "none"
-        raise InvalidParameter(
-            f"the policy has no parameter {unknown[0]!r}: its parameters are {known}."
-        )
-    if "horizon" in wanted:
-        params.setdefault("horizon", horizon)
+    given = {name: value for name, value in params.items() if name in wanted}
     if "truth" in wanted:
-        params.setdefault("truth", _truth_of(world))
-    return make(world.problem, seed=policy_seed(seed), **params)
+        given["truth"] = _truth_of(world)
+    return make(world.problem, seed=policy_seed(seed), **given)
 
 
 def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:

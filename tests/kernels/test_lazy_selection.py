@@ -1,6 +1,7 @@
 """Lazy selection of the observation set against going through all subsets, every round."""
 
 import os
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -25,16 +26,16 @@ COSTS = ("zero", "equal", "sixteenths", "floats")
 
 
 def numbers_of(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
-    made = {
-        "binary": lambda: rng.integers(0, 2, shape).astype(np.float64),
+    made: dict[str, Callable[[], NDArray[Any]]] = {
+        "binary": lambda: rng.integers(0, 2, shape),
         "eighths": lambda: rng.integers(0, 9, shape) / 8,
+        "tenths": lambda: rng.integers(0, 11, shape) / 10,
         "zero": lambda: np.zeros(shape),
         "equal": lambda: np.full(shape, 0.0625),
         "sixteenths": lambda: rng.integers(0, 5, shape) / 16,
         "floats": lambda: rng.random(shape),
-        "tenths": lambda: rng.integers(0, 11, shape) / 10,
     }
-    return made[kind]()
+    return made[kind]().astype(np.float64)
 
 
 class Pair:
@@ -155,6 +156,31 @@ def test_what_leaves_the_window_counts_no_more() -> None:
         assert pair.choose_alike() == ((False, True), 0)
         pair.learn(Observation([-1, -1], [np.nan, np.nan]), 0, 0.0)
     assert pair.choose_alike() == ((False, False), 0)
+
+
+def test_of_64_features_the_last_one_comes_first() -> None:
+    # {feature 1} is the mask 2^63, a negative number in 64 bits; {feature 64} is the mask 1.
+    policy = NCCUCRL2(
+        Problem.anonymous((1,) * 64, 2), horizon=10, window=9, delta=0.5, cost_range=0.0
+    )
+    for i in (0, 63, 1):
+        bought = np.arange(64) == i
+        policy.update(Observation(np.where(bought, 0, -1), np.where(bought, 0.0, np.nan)), 0, 0.5)
+    assert np.flatnonzero(policy.choose_features().mask).tolist() == [63]
+
+
+def test_of_64_features_the_first_set_of_which_nothing_is_known_is_found() -> None:
+    # log(T A Psi_tot w / delta) is 54, and after 99 rewards of 0 the empty set, then {feature 64},
+    # are worth less than 1, which everything else is worth.
+    policy = NCCUCRL2(
+        Problem.anonymous((1,) * 64, 1), horizon=200, window=200, delta=0.5, cost_range=0.0
+    )
+    for expected, bought in (([], [63]), ([63], [62])):
+        for _ in range(99):
+            mask = np.isin(np.arange(64), expected)
+            seen = Observation(np.where(mask, 0, -1), np.where(mask, 0.0, np.nan))
+            policy.update(seen, 0, 0.0)
+        assert np.flatnonzero(policy.choose_features().mask).tolist() == bought
 
 
 # Random histories.

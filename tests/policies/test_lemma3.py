@@ -39,7 +39,7 @@ def values_after(rewards: list[float], **parameters: object) -> list[float]:
         policy.update(NOTHING, 0, reward)
     values = policy.action_values(NOTHING)
     assert values is not None
-    return values.tolist()
+    return [float(value) for value in values]
 
 
 def test_before_the_window_is_full_all_rounds_count() -> None:
@@ -136,8 +136,8 @@ class Estimate:
         """Return in which runs the truth is ever outside, for estimates that rest on something."""
         radius = shrunk * np.sqrt(self.numerator / np.maximum(1, self.samples))
         radius = np.minimum(self.most if most is None else most, radius)
-        outside: Bools = ((self.samples > 0) & (self.error > radius + 1e-9)).any(axis=1)
-        return outside
+        outside = (self.samples > 0) & (self.error > radius + 1e-9)
+        return np.asarray(outside.any(axis=1))
 
 
 def before(values: Floats | Bools, last: int) -> Floats:
@@ -171,7 +171,7 @@ def estimates(window: int) -> dict[str, list[Estimate]]:
     log_reward = math.log(ROUNDS * N_ACTIONS * PSI_TOT * window / DELTA)
     log_cost = math.log(ROUNDS * len(LEVELS) * window / DELTA)
     for mask in (np.array(bits) for bits in naive.subsets(len(LEVELS))):
-        at_least = runs.observed[..., mask].all(axis=-1)
+        at_least = np.asarray(runs.observed[..., mask].all(axis=-1))
         exactly = (runs.observed == mask).all(axis=-1)
         n_set = before(at_least, ROUNDS)
         distance = np.zeros_like(n_set)
