@@ -57,7 +57,7 @@ class Means(Policy):
 
 class NoTypes(Means):
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
-        return np.int64(super()._choose_action(observation, available))  # type: ignore[return-value]
+        return float(super()._choose_action(observation, available))  # type: ignore[return-value]
 
 
 class WrongMask(Means):

@@ -88,7 +88,7 @@ def initial(
         probability=_exp(
             math.log(2 * (math.log(2 * horizon / delta) + n * math.log(2))) + log_psi_tot
         ),
-        cost_range=cost_range,
+        cost_range=float(cost_range),
         sweep=2 ** min(n, 62) if sweep_first else 0,
         simplex=simplex,
         unseen_mass=unseen_mass,

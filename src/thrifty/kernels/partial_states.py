@@ -99,14 +99,19 @@ def has_room(tables: PartialStates) -> bool:
     return n_sets < tables.sets.size and 2 * n_cells + n_sets + 1 < tables.cells.size
 
 
+GROWING = ("sets", "set_places", "live", "cells", "cell_places", "codes", "pulls", "sums")
+"""The arrays that `grown` makes longer."""
+
+
 def grown(tables: PartialStates) -> PartialStates:
     """Return the same tables with twice the room."""
     n_sets, n_cells = 2 * tables.sets.size, 2 * tables.cells.size
     larger = initial(tables.levels, tables.pulls.shape[1], sets=n_sets, cells=n_cells)
     larger.sizes[:] = tables.sizes
-    for name in ("sets", "live", "cells", "codes", "pulls", "sums"):
-        rows: NDArray[np.void] = getattr(tables, name)
-        getattr(larger, name)[: len(rows)] = rows
+    for name in GROWING:
+        if not name.endswith("places"):
+            rows: NDArray[np.void] = getattr(tables, name)
+            getattr(larger, name)[: len(rows)] = rows
     for s in range(larger.sizes[0]):
         larger.set_places[set_place(tables, larger.set_places, larger.sets[s]["mask"])] = s
     for c in range(larger.sizes[1]):

@@ -29,6 +29,8 @@ class CompiledPolicy(Policy):
 
     feature_draws: ClassVar[int] = 0
     action_draws: ClassVar[int] = 0
+    growing: ClassVar[frozenset[str]] = frozenset()
+    """The names of the state's arrays that get longer when `_grow` is called."""
     _state: NamedTuple
 
     @cached_property
@@ -74,6 +76,10 @@ class CompiledPolicy(Policy):
             self._grow()
         self.rounds += rounds
 
+    def _kind(self, name: str, array: NDArray[Any]) -> tuple[str, tuple[int, ...]]:
+        """Return what must not change: the type and the shape, but for the length that grows."""
+        return str(array.dtype), array.shape[1:] if name in self.growing else array.shape
+
     def _grow(self) -> None:
         raise AssertionError(f"{type(self).__name__}'s state never needs to grow")
 
@@ -82,14 +88,15 @@ class CompiledPolicy(Policy):
         return {name: array.copy() for name, array in _arrays(self._state)}
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the state's arrays; they must be the ones of such a policy."""
-        expected = {name: array.dtype for name, array in _arrays(self._state)}
-        found = {name: array.dtype for name, array in state.items()}
-        if expected != found:
-            raise DamagedFile(
-                f"the arrays {sorted(found)} are not the ones of {type(self).__name__}, "
-                f"{sorted(expected)}: it was saved by another policy or version."
-            )
+        """Restore the state's arrays; they must be the ones of such a policy and problem."""
+        expected = {name: self._kind(name, array) for name, array in _arrays(self._state)}
+        found = {name: self._kind(name, array) for name, array in state.items()}
+        for name in expected.keys() | found.keys():
+            if expected.get(name) != found.get(name):
+                raise DamagedFile(
+                    f"array {name!r} is {found.get(name)} where {type(self).__name__} has "
+                    f"{expected.get(name)}: it was saved by another policy, problem or version."
+                )
         self._state = _replaced(self._state, state)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thrifty.kernels import ncc_ucrl2 as kernel
-from thrifty.kernels.partial_states import MAX_FEATURES
+from thrifty.kernels.partial_states import GROWING, MAX_FEATURES
 from thrifty.parameters import FLAG, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
@@ -55,6 +55,7 @@ class NCCUCRL2(CompiledPolicy):
         "last_tie": FLAG,
     }
     action_draws = kernel.ACTION_DRAWS
+    growing = frozenset(f"tables.{name}" for name in GROWING)
     _state: kernel.NCCUCRL2State
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from thrifty.kernels import sim_oos as kernel
-from thrifty.kernels.partial_states import MAX_FEATURES
+from thrifty.kernels.partial_states import GROWING, MAX_FEATURES
 from thrifty.parameters import FLAG, Real
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit, require_prices
 from thrifty.problem import Problem
@@ -33,6 +33,7 @@ class SimOOS(CompiledPolicy):
     allowed = {"delta": Real(0, 1, open=True), "simplex": FLAG}
     reads_price_list = True
     action_draws = kernel.ACTION_DRAWS
+    growing = frozenset({"planned_pulls", "planned_sums", *(f"tables.{name}" for name in GROWING)})
     _state: kernel.SimOOSState
 
     def __init__(
