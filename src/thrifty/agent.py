@@ -124,13 +124,18 @@ class Agent:
     ) -> Round:
         """Open a round: the policy chooses which features to buy.
 
-        `free` holds the levels of features that are known without paying. `prices` is for
+        `free` holds the levels of features that are known without paying; the policy learns of
+        them as bought for 0. `prices` is for
         policies with `reads_price_list`, and for those only: the price of every feature.
         """
         known = _codes(self.problem, free or {})
-        price_list = None if prices is None else _price_list(self.problem, prices)
-        if price_list is not None and self.policy.reads_price_list:
-            self.policy.read_price_list(price_list)
+        if prices is not None:
+            if not self.policy.reads_price_list:
+                raise InvalidParameter(
+                    f"{self.policy!r} reads no price list, for it learns prices by paying them: "
+                    "ask without prices."
+                )
+            self.policy.read_price_list(_price_list(self.problem, prices))
         purchase = self.policy.choose_features()
         record = _Record(self._next_id, tuple(purchase.mask.tolist()), int(purchase.purpose), known)
         self._open[record.id] = record

@@ -16,6 +16,9 @@ class Constraint(Protocol):
     def accepts(self, value: Any) -> bool:
         """Whether `value` is one of them."""
 
+    def convert(self, value: Any) -> Any:
+        """Return an accepted value as a plain float, int, string or flag."""
+
     def __str__(self) -> str:
         """Complete the sentence "it must be ..."."""
 
@@ -36,11 +39,13 @@ class Real:
 
     def accepts(self, value: Any) -> bool:
         """Whether `value` is a real number (not a bool) in the interval."""
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            return False
-        number = float(value)
+        number = as_float(value)
         inside = self.low < number < self.high if self.open else self.low <= number <= self.high
         return math.isfinite(number) and inside
+
+    def convert(self, value: Any) -> float:
+        """Return the number as a float."""
+        return float(value)
 
     def __str__(self) -> str:
         less = "<" if self.open else "<="
@@ -51,24 +56,25 @@ class Real:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from `low` on.
+    """A whole number from `low` to `high`.
 
     >>> Whole(1).accepts(0), Whole(1).accepts(2.0), Whole(1).accepts(2)
     (False, False, True)
     """
 
     low: int = 0
+    high: int = 2**53
 
     def accepts(self, value: Any) -> bool:
-        """Whether `value` is an integer (not a bool) of at least `low`."""
-        return (
-            isinstance(value, numbers.Integral)
-            and not isinstance(value, bool)
-            and int(value) >= self.low
-        )
+        """Whether `value` is an integer (not a bool) in the range."""
+        return is_whole(value) and self.low <= value <= self.high
+
+    def convert(self, value: Any) -> int:
+        """Return the number as an int."""
+        return int(value)
 
     def __str__(self) -> str:
-        return f"a whole number, at least {self.low}"
+        return f"a whole number from {self.low} to {self.high}"
 
 
 @dataclass(frozen=True)
@@ -88,15 +94,54 @@ class Choice:
         """Whether `value` is one of the choices, of the same type."""
         return any(type(value) is type(choice) and value == choice for choice in self.values)
 
+    def convert(self, value: Any) -> Any:
+        """Return the choice."""
+        return value
+
     def __str__(self) -> str:
         return "one of " + ", ".join(map(repr, self.values))
 
 
 FLAG = Choice(True, False)
+LENGTH = Whole(1, 10**8)
+"""How many rounds or rewards can be remembered one by one."""
 
 
-def check_parameter(name: str, value: Any, allowed: Constraint, *, owner: str) -> None:
-    """Refuse `value` unless `allowed` accepts it.
+def is_whole(value: Any) -> bool:
+    """Whether `value` is an integer, Python's or numpy's, and not a bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def as_float(value: Any) -> float:
+    """Return a real number as a float: nan if it is none, infinity if it is too large.
+
+    >>> as_float("1"), as_float(True), as_float(10**400)
+    (nan, nan, inf)
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def require_instance(value: Any, kind: type, name: str) -> None:
+    """Refuse `value` unless it is of this kind.
+
+    >>> require_instance("ucb1", int, "rounds")
+    Traceback (most recent call last):
+        ...
+    thrifty.errors.InvalidParameter: rounds is 'ucb1', but it must be of type int: give one.
+    """
+    if not isinstance(value, kind):
+        raise InvalidParameter(
+            f"{name} is {value!r}, but it must be of type {kind.__name__}: give one."
+        )
+
+
+def check_parameter(name: str, value: Any, allowed: Constraint, *, owner: str) -> Any:
+    """Return `value`, converted, or refuse it unless `allowed` accepts it.
 
     >>> check_parameter("delta", 1.5, Real(0, 1, open=True), owner="NCCUCRL2")
     Traceback (most recent call last):
@@ -108,3 +153,4 @@ value < 1: choose another value.
         raise InvalidParameter(
             f"{owner}'s {name} is {value!r}, but it must be {allowed}: choose another value."
         )
+    return allowed.convert(value)

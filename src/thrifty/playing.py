@@ -6,7 +6,7 @@ import numpy as np
 
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter
-from thrifty.parameters import Whole, check_parameter
+from thrifty.parameters import Whole, check_parameter, require_instance
 from thrifty.policy import Policy
 from thrifty.rounds import Run
 
@@ -20,6 +20,13 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     >>> play(UCB1(world.problem), world).gains
     array([1., 1.])
     """
+    require_instance(policy, Policy, "policy")
+    require_instance(environment, Environment, "environment")
+    if policy.problem != environment.problem:
+        raise InvalidParameter(
+            f"{policy!r} was made for another problem than the environment's: its codes would mean "
+            "other things, so make it with environment.problem."
+        )
     rounds = number_of_rounds(environment, rounds)
     observed = np.zeros((rounds, environment.problem.n_features), dtype=np.bool_)
     actions = np.zeros(rounds, dtype=np.int64)
@@ -47,8 +54,7 @@ def number_of_rounds(environment: Environment, rounds: int | None) -> int:
             "this environment never ends, so play cannot know when to stop: give rounds=..."
         )
     wanted = horizon if rounds is None else rounds
-    check_parameter("rounds", wanted, Whole(1), owner="play")
-    assert wanted is not None
+    wanted = int(check_parameter("rounds", wanted, Whole(1), owner="play"))
     if horizon is not None and wanted > horizon:
         raise InvalidParameter(
             f"{wanted} rounds of an environment that has {horizon}: ask for fewer."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,14 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from thrifty.errors import (
     InvalidAction,
     InvalidObservation,
+    InvalidParameter,
     InvalidPurchase,
     InvalidReward,
     SaveError,
 )
-from thrifty.parameters import Constraint, check_parameter
+from thrifty.parameters import Constraint, as_float, check_parameter, is_whole, require_instance
 from thrifty.problem import Problem
-from thrifty.rounds import Observation, Purchase
-from thrifty.seeds import Seed, generator
+from thrifty.rounds import Observation, Purchase, as_array
+from thrifty.seeds import Seed, policy_generator
 
 
 class Policy(ABC):
@@ -57,19 +56,27 @@ class Policy(ABC):
     """Whether the policy is told the prices before it buys (see `read_price_list`)."""
 
     def __init__(self, problem: Problem, *, seed: Seed = None, **parameters: Any) -> None:
-        for name, value in parameters.items():
-            check_parameter(name, value, self.allowed[name], owner=type(self).__name__)
+        require_instance(problem, Problem, "problem")
+        self._parameters = {
+            name: check_parameter(name, value, self._allowed(name), owner=type(self).__name__)
+            for name, value in parameters.items()
+        }
         self.problem = problem
-        self.parameters: Mapping[str, Any] = MappingProxyType(parameters)
-        self.rng = generator(seed)
+        self.rng = policy_generator(seed)
         self.rounds = 0
         self._every_action = np.ones(problem.n_actions, dtype=np.bool_)
         self._every_action.flags.writeable = False
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The policy's parameters by name; with them and its class it can be made again."""
+        return MappingProxyType(self._parameters)
 
     @final
     def choose_features(self) -> Purchase:
         """Choose the features to buy this round, I_t."""
         purchase = self._choose_features()
+        require_instance(purchase, Purchase, f"what {type(self).__name__} chose to buy")
         if purchase.mask.shape != (self.problem.n_features,):
             raise InvalidPurchase(
                 f"{type(self).__name__} chose a mask of shape {purchase.mask.shape} for "
@@ -140,10 +147,19 @@ class Policy(ABC):
     def _update(self, observation: Observation, action: int, reward: float) -> None:
         """Learn from a validated round."""
 
+    def _allowed(self, name: str) -> Constraint:
+        if name not in self.allowed:
+            raise InvalidParameter(
+                f"{type(self).__name__} does not say what its parameter {name!r} may be: add it to "
+                f"`allowed`, for instance allowed = {{{name!r}: Real(0)}}."
+            )
+        return self.allowed[name]
+
     def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:  # noqa: ARG002
         return None
 
     def _require_observation(self, observation: Observation) -> None:
+        require_instance(observation, Observation, "observation")
         codes, levels = observation.codes, self.problem.levels
         if codes.shape != levels.shape:
             raise InvalidObservation(
@@ -158,7 +174,7 @@ class Policy(ABC):
             )
 
     def _require_available(self, available: ArrayLike) -> NDArray[np.bool_]:
-        mask = np.asarray(available)
+        mask = as_array(available, InvalidAction)
         if mask.dtype != np.bool_ or mask.shape != (self.problem.n_actions,):
             raise InvalidAction(
                 f"available has dtype {mask.dtype} and shape {mask.shape}: give one True or False "
@@ -168,9 +184,8 @@ class Policy(ABC):
             raise InvalidAction("no action is available: at least one must be, or skip the round.")
         return mask
 
-    def _is_action(self, action: object) -> bool:
-        whole = isinstance(action, numbers.Integral) and not isinstance(action, bool)
-        return whole and 0 <= action < self.problem.n_actions  # type: ignore[operator]
+    def _is_action(self, action: Any) -> bool:
+        return is_whole(action) and 0 <= action < self.problem.n_actions
 
     def _require_action(self, action: int) -> None:
         if not self._is_action(action):
@@ -180,12 +195,10 @@ class Policy(ABC):
             )
 
     def _require_reward(self, reward: float) -> None:
-        if isinstance(reward, bool) or not isinstance(reward, numbers.Real):
-            raise InvalidReward(f"reward {reward!r} is not a number: give one in [0, 1].")
-        if not (math.isfinite(reward) and 0 <= reward <= 1):
+        if not 0 <= as_float(reward) <= 1:
             raise InvalidReward(
-                f"reward {reward!r} is outside [0, 1], where every confidence bound assumes it to "
-                "be: rescale rewards before you report them."
+                f"reward {reward!r} is not a number in [0, 1], where every confidence bound "
+                "assumes it to be: rescale rewards before you report them."
             )
 
     def __repr__(self) -> str:

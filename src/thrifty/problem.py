@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,14 @@ from numpy.typing import NDArray
 from thrifty.errors import InvalidProblem, UnknownName
 
 
+def _as_names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InvalidProblem(
+            f"{what} are {names!r}, which is not a list of names: give a tuple of strings."
+        )
+    return tuple(names)
+
+
 def _require_distinct(names: Sequence[str], what: str) -> None:
     for name in names:
         if not isinstance(name, str) or not name:
@@ -21,10 +30,10 @@ def _require_distinct(names: Sequence[str], what: str) -> None:
                 f"{what} {name!r} is not a name: people and files refer to it by name, "
                 "so give it a non-empty string."
             )
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
+    repeated = next((name for name, times in Counter(names).items() if times > 1), None)
+    if repeated is not None:
         raise InvalidProblem(
-            f"{what} {repeated[0]!r} stands twice: a name must mean one thing, rename one of them."
+            f"{what} {repeated!r} stands twice: a name must mean one thing, rename one of them."
         )
 
 
@@ -41,7 +50,8 @@ class Feature:
     levels: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", tuple(self.levels))
+        levels = _as_names(self.levels, f"the levels of feature {self.name!r}")
+        object.__setattr__(self, "levels", levels)
         if not self.levels:
             raise InvalidProblem(
                 f"feature {self.name!r} has no levels, so it can never be observed: "
@@ -75,8 +85,12 @@ class Problem:
     actions: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", tuple(self.features))
-        object.__setattr__(self, "actions", tuple(self.actions))
+        features = _as_names(self.features, "features")  # type: ignore[arg-type]
+        for feature in features:
+            if not isinstance(feature, Feature):
+                raise InvalidProblem(f"{feature!r} is not a feature: give Feature(name, levels).")
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "actions", _as_names(self.actions, "actions"))
         if not self.features:
             raise InvalidProblem("a problem needs at least one feature: there is nothing to buy.")
         if not self.actions:

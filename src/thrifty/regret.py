@@ -109,3 +109,8 @@ def _require_of(run: Run, replay: Replay) -> None:
             f"a run of {run.rounds} rounds and {run.observed.shape[-1]} features on a table of "
             f"{replay.horizon} and {replay.problem.n_features}: give the table that was played."
         )
+    if not (run.rewards == replay.rewards[np.arange(run.rounds), run.actions]).all():
+        raise InvalidTable(
+            "the run has other rewards than this table pays for its actions: give the table that "
+            "was played, and if every seed had one of its own, one seed at a time."
+        )

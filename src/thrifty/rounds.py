@@ -11,8 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thrifty.errors import InvalidObservation, InvalidPurchase
+from thrifty.errors import InvalidInput, InvalidObservation, InvalidPurchase
+from thrifty.parameters import is_whole
 from thrifty.problem import Problem
+
+
+def as_array(values: ArrayLike, error: type[InvalidInput]) -> NDArray[Any]:
+    """Return a copy of the values as an array, or raise `error` if they make none."""
+    try:
+        return np.array(values)
+    except (TypeError, ValueError) as reason:
+        raise error(
+            f"{values!r} is no array ({reason}): give one value for each entry, all of one kind."
+        ) from reason
+
+
+def _whole_purpose(purpose: int, error: type[InvalidInput]) -> int:
+    if not (is_whole(purpose) and -(2**63) <= purpose < 2**63):
+        raise error(
+            f"purpose {purpose!r}: it is the policy's own note, kept as a 64-bit whole number."
+        )
+    return int(purpose)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -35,14 +54,14 @@ class Purchase:
     purpose: int
 
     def __init__(self, mask: ArrayLike, purpose: int = 0) -> None:
-        mask = np.array(mask)
+        mask = as_array(mask, InvalidPurchase)
         if mask.dtype != np.bool_ or mask.ndim != 1:
             raise InvalidPurchase(
                 f"a purchase's mask has dtype {mask.dtype} and shape {mask.shape}: it says for "
                 "each feature whether to buy it, so give one True or False per feature."
             )
+        object.__setattr__(self, "purpose", _whole_purpose(purpose, InvalidPurchase))
         object.__setattr__(self, "mask", _frozen(mask))
-        object.__setattr__(self, "purpose", purpose)
 
     @classmethod
     def nothing(cls, problem: Problem) -> Purchase:
@@ -71,11 +90,12 @@ class Observation:
     purpose: int
 
     def __init__(self, codes: ArrayLike, costs: ArrayLike, purpose: int = 0) -> None:
-        codes, costs = np.asarray(codes), np.array(costs, dtype=np.float64)
+        codes = as_array(codes, InvalidObservation)
+        costs = as_array(costs, InvalidObservation)
         _require_codes_and_costs(codes, costs)
+        object.__setattr__(self, "purpose", _whole_purpose(purpose, InvalidObservation))
         object.__setattr__(self, "codes", _frozen(codes.astype(np.int64)))
-        object.__setattr__(self, "costs", _frozen(costs))
-        object.__setattr__(self, "purpose", purpose)
+        object.__setattr__(self, "costs", _frozen(costs.astype(np.float64)))
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -88,17 +108,18 @@ class Observation:
         return reduce(add, self.costs[self.mask].tolist(), 0.0)
 
 
-def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[np.float64]) -> None:
-    if codes.ndim != 1 or costs.shape != codes.shape or codes.dtype.kind not in "iu":
+def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
+    shapes_fit = codes.ndim == 1 and costs.shape == codes.shape
+    if not (shapes_fit and codes.dtype.kind in "iu" and costs.dtype.kind in "iuf"):
         raise InvalidObservation(
-            f"codes of dtype {codes.dtype} and shape {codes.shape} with costs of shape "
-            f"{costs.shape}: an observation has one whole-number code and one cost per feature."
+            f"codes of dtype {codes.dtype} and shape {codes.shape} with costs of dtype "
+            f"{costs.dtype} and shape {costs.shape}: an observation has one whole-number code and "
+            "one cost per feature."
         )
     bought = codes >= 0
-    if codes.size and codes.min() < -1:
+    if codes.size and not (codes.min() >= -1 and codes.max() < 2**63):
         raise InvalidObservation(
-            f"code {codes.min()} in {codes.tolist()}: levels are counted from 0 and -1 means "
-            "not bought."
+            f"codes {codes.tolist()}: levels are counted from 0 and -1 means not bought."
         )
     if not np.array_equal(np.isnan(costs), ~bought):
         raise InvalidObservation(

@@ -54,9 +54,9 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
     path = Path(path)
     try:
         data = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise SaveError(
-            f"{path} cannot be read ({error.strerror}): check the path and its permissions."
+            f"{path} cannot be read ({error}): check the path and its permissions."
         ) from error
     members = _unpack(path, data)
     envelope = _opened(path, members.pop(_MANIFEST))
@@ -115,8 +115,8 @@ def _pack(manifest: bytes, members: Mapping[str, bytes]) -> bytes:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         try:
             with draft.open("xb") as file:
                 file.write(data)
@@ -128,9 +128,9 @@ def _replace(path: Path, data: bytes) -> None:
                 draft.unlink(missing_ok=True)
             raise
         _sync_folder(path.parent)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise SaveError(
-            f"{path} cannot be written ({error.strerror}), and what was there before is still "
+            f"{path} cannot be written ({error}), and what was there before is still "
             "there: choose a folder that exists, is writable and has room."
         ) from error
 

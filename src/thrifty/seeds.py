@@ -39,6 +39,17 @@ def policy_seed(seed: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed).spawn(2)[0]
 
 
+def policy_generator(seed: Seed) -> np.random.Generator:
+    """Return a policy's generator: a whole number stands for `policy_seed` of it.
+
+    So `UCB1(problem, seed=3)` draws what `simulate(..., seeds=[3])` draws.
+    """
+    drawn = generator(seed)
+    if isinstance(seed, numbers.Integral):
+        return np.random.default_rng(policy_seed(int(seed)))
+    return drawn
+
+
 def world_seed(seed: int) -> np.random.SeedSequence:
     """Return the world's stream of the run with this seed, the same for every policy."""
     return np.random.SeedSequence(seed).spawn(2)[1]

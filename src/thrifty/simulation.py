@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import numbers
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +14,13 @@ import numpy as np
 from thrifty.environment import Environment
 from thrifty.environments.replay import Replay
 from thrifty.errors import InvalidParameter
-from thrifty.parameters import Whole, check_parameter
+from thrifty.parameters import Whole, check_parameter, is_whole, require_instance
 from thrifty.playing import number_of_rounds, play
 from thrifty.policies import policy_named
 from thrifty.policies.compiled import CompiledPolicy, Record
 from thrifty.policy import Policy
 from thrifty.rounds import Runs
-from thrifty.seeds import policy_seed, world_seed
+from thrifty.seeds import world_seed
 
 World = Environment | Callable[[int], Environment]
 
@@ -49,6 +48,7 @@ def simulate(
     >>> float(runs.gains.sum())
     6794.0
     """
+    require_instance(name, str, "the policy's name")
     make = policy_named(name)
     _require_parameters(make, params)
     chosen = _require_seeds(seeds)
@@ -67,6 +67,12 @@ def simulate(
 
     def run(k: int) -> None:
         world = first if k == 0 else _world_of(environment, chosen[k])
+        if world.problem != problem:
+            raise InvalidParameter(
+                f"the world of seed {chosen[k]} has another problem than that of seed "
+                f"{chosen[0]}: runs in one table need one problem, so simulate them apart."
+            )
+        number_of_rounds(world, length)
         policy = _make_policy(make, world, chosen[k], {"horizon": length, **params})
         record = (runs.observed[k], runs.actions[k], runs.rewards[k], runs.costs[k])
         _play_into(record, policy, world)
@@ -96,13 +102,14 @@ def _make_policy(
     given = {name: value for name, value in params.items() if name in wanted}
     if "truth" in wanted:
         given["truth"] = _truth_of(world)
-    return make(world.problem, seed=policy_seed(seed), **given)
+    return make(world.problem, seed=seed, **given)
 
 
 def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+    require_instance(seeds, Iterable, "seeds")
     chosen = tuple(seeds)
     for seed in chosen:
-        if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        if not is_whole(seed) or seed < 0:
             raise InvalidParameter(f"seed {seed!r}: seeds are whole numbers of at least 0.")
     if not chosen:
         raise InvalidParameter("no seeds, so there is nothing to run: give at least one.")
@@ -110,13 +117,21 @@ def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
 
 
 def _world_of(environment: World, seed: int) -> Environment:
-    if not isinstance(environment, Environment):
-        return environment(seed)
-    draw = getattr(environment, "draw", None)
+    """Return the world of a seed, drawn beforehand if it can be, and nobody else's."""
+    world = environment
+    if not isinstance(world, Environment):
+        if not callable(world):
+            raise InvalidParameter(
+                f"environment is {world!r}: give an environment, or a function of the seed that "
+                "makes one."
+            )
+        world = world(seed)
+        require_instance(world, Environment, f"the environment of seed {seed}")
+    draw = getattr(world, "draw", None)
     if draw is not None:
-        replay: Replay = draw(world_seed(seed))
+        replay: Replay = draw(seed)
         return replay
-    world = deepcopy(environment)
+    world = deepcopy(world)
     world.reset(seed=world_seed(seed))
     return world
 
@@ -138,7 +153,7 @@ def _play_into(record: Record, policy: Policy, world: Environment) -> None:
         tables = (world.contexts[:rounds], world.rewards[:rounds], world.costs[:rounds])
         policy.run_compiled(tables, record)
         return
-    world = deepcopy(world)
+    world = deepcopy(world)  # several runs may replay the same table
     run = play(policy, world, rounds=len(record[1]))
     for out, array in zip(record, (run.observed, run.actions, run.rewards, run.costs), strict=True):
         out[:] = array

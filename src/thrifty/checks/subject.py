@@ -65,10 +65,8 @@ class Subject:
 
 def duplicate(policy: Policy) -> Policy:
     """Return an independent copy of `policy`."""
-    # a read-only mapping cannot be copied, and like the problem it need not be
-    shared = {id(item): item for item in (policy.problem, policy.parameters)}
     try:
-        return copy.deepcopy(policy, shared)
+        return copy.deepcopy(policy)
     except Exception as error:
         raise InvalidParameter(
             f"{policy!r} cannot be copied ({error}), and its checks need several that start from "

@@ -7,6 +7,7 @@ the contents of all kernels: any edit leads to a new folder, and nothing stale i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -28,8 +29,8 @@ def _candidates() -> Iterator[Path]:
         yield Path(config.CACHE_DIR)
         return
     yield Path(__file__).parent / "__pycache__"
-    home = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    yield Path(home) / "thrifty"
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "thrifty"
 
 
 def _cache_folder() -> str | None:

@@ -1,7 +1,7 @@
 """NCC-UCRL2: equations (7) to (19) and Algorithm 1, with the choices of the authors' program.
 
-Only (action, partial state) pairs inside the window differ from an unknown pair, so a round costs
-what the window holds and never what the power set holds.
+Only (action, partial state) pairs inside the window differ from an unknown pair, so choosing costs
+what the window holds and learning what the sets bought so far are, never what the power set holds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import last_maximum_unless_all_tie, random_maximum, uniform
 from thrifty.kernels.compile import inner, jit
-from thrifty.kernels.observation_sets import best_set, excess_of, fill, on_grid
+from thrifty.kernels.grid import on_grid
+from thrifty.kernels.observation_sets import best_set, excess_of, fill
 from thrifty.kernels.partial_states import (
     NONE,
     PartialStates,
@@ -83,8 +84,8 @@ def initial(
     log_psi_tot = float(np.log(levels + 1.0).sum())
     in_window = min(window if whole_window else window - 1, horizon)
     bounds = Bounds(
-        reward=math.log(horizon * n_actions * window / delta) + log_psi_tot,
-        cost=2 * math.log(horizon * n * window / delta),
+        reward=math.log(horizon) + math.log(n_actions * window / delta) + log_psi_tot,
+        cost=2 * (math.log(horizon) + math.log(n * window / delta)),
         probability=_exp(
             math.log(2 * (math.log(2 * horizon / delta) + n * math.log(2))) + log_psi_tot
         ),

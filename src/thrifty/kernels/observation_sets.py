@@ -4,9 +4,8 @@ The value of a set, less that of a partial state of which nothing is known, is i
 sum of its features' prices. Sets that are not live have excess 0, so the best of them is the
 cheapest one: subsets are visited in order of their price until one is not live.
 
-Excesses and prices are rounded to multiples of 2^-40. Sums of them are exact then, whatever the
-order, and sets that tie do so to the last bit; the first one in the order of masks wins. (Rewards
-of actions are put on the same grid, for the same reason.)
+Excesses and prices are on the grid (see `grid`), so that sets that tie do so to the last bit; the
+first one in the order of masks wins.
 """
 
 from __future__ import annotations
@@ -20,14 +19,7 @@ from thrifty.kernels.compile import inner
 from thrifty.kernels.optimism import optimistic_mean
 from thrifty.kernels.partial_states import NONE, PartialStates, contains, find_set
 
-GRID = 2.0**40
 SIGN = np.int64(-(2**63))  # x ^ SIGN turns the order of unsigned masks into that of signed numbers
-
-
-@inner
-def on_grid(x: float) -> float:
-    """Round to a multiple of 2^-40."""
-    return np.rint(x * GRID) / GRID
 
 
 @inner

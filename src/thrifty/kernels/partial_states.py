@@ -112,11 +112,7 @@ def grown(tables: PartialStates) -> PartialStates:
         if not name.endswith("places"):
             rows: NDArray[np.void] = getattr(tables, name)
             getattr(larger, name)[: len(rows)] = rows
-    for s in range(larger.sizes[0]):
-        larger.set_places[set_place(tables, larger.set_places, larger.sets[s]["mask"])] = s
-    for c in range(larger.sizes[1]):
-        place = cell_place(larger, larger.cells[c]["set"], larger.codes[c])
-        larger.cell_places[place] = c
+    _enter_all(larger)
     return larger
 
 
@@ -147,6 +143,16 @@ def set_place(tables: PartialStates, places: Ints, mask: Mask) -> int:
     while places[place] != NONE and tables.sets[places[place]]["mask"] != mask:
         place = (place + 1) % places.size
     return place
+
+
+@jit
+def _enter_all(tables: PartialStates) -> None:
+    """Fill the empty hash tables."""
+    for s in range(tables.sizes[0]):
+        tables.set_places[set_place(tables, tables.set_places, tables.sets[s]["mask"])] = s
+    for c in range(tables.sizes[1]):
+        place = cell_place(tables, tables.cells[c]["set"], tables.codes[c])
+        tables.cell_places[place] = c
 
 
 @inner

@@ -14,7 +14,8 @@ import numpy as np
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum, last_maximum_unless_all_tie, uniform
 from thrifty.kernels.compile import inner, jit
-from thrifty.kernels.observation_sets import best_set, excess_of, fill, on_grid
+from thrifty.kernels.grid import on_grid
+from thrifty.kernels.observation_sets import best_set, excess_of, fill
 from thrifty.kernels.partial_states import (
     NONE,
     PartialStates,
@@ -42,7 +43,6 @@ class SimOOSState(NamedTuple):
     tables: PartialStates
     clock: Ints
     prices: Floats
-    has_price_list: Bools
     plan_is_due: Bools
     planned_at: Ints
     planned_mask: Ints
@@ -61,7 +61,6 @@ def initial(levels: Ints, n_actions: int, *, delta: float, simplex: bool) -> Sim
         tables=tables,
         clock=np.zeros(1, np.int64),
         prices=np.zeros(levels.size),
-        has_price_list=np.zeros(1, np.bool_),
         plan_is_due=np.ones(1, np.bool_),
         planned_at=np.ones(1, np.int64),
         planned_mask=np.zeros(1, np.int64),
@@ -97,10 +96,9 @@ def index(state: SimOOSState, codes: Ints) -> Floats:
 
 @jit
 def read_prices(state: SimOOSState, prices: Floats) -> None:
-    """Take over the price list."""
+    """Take over the price list; prices paid later replace its own."""
     for i in range(prices.size):
         state.prices[i] = prices[i]
-    state.has_price_list[0] = True
 
 
 @jit
@@ -164,10 +162,9 @@ def update(
     before = state.planned_pulls[cell, action]
     if state.tables.pulls[cell, action] - before >= max(1, before):
         state.plan_is_due[0] = True
-    if not state.has_price_list[0]:
-        for i in range(costs.size):
-            if not np.isnan(costs[i]):
-                state.prices[i] = costs[i]
+    for i in range(costs.size):
+        if not np.isnan(costs[i]):
+            state.prices[i] = costs[i]
     state.clock[0] += 1
 
 

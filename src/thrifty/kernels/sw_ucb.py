@@ -10,6 +10,7 @@ import numpy as np
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum
 from thrifty.kernels.compile import jit
+from thrifty.kernels.grid import on_grid
 from thrifty.kernels.purchases import nothing
 from thrifty.kernels.steps import STEPS, Steps
 
@@ -48,7 +49,7 @@ def index(state: SWUCBState, codes: Ints) -> Floats:
         if state.pulls[a] > 0:
             n = min(state.pulls[a], tau)
             bonus = math.sqrt(state.alpha * math.log(min(state.clock[0] + 1, tau)) / n)
-            values[a] = state.sums[a] / n + bonus
+            values[a] = on_grid(state.sums[a] / n + bonus)
     return values
 
 

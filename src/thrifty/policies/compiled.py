@@ -14,7 +14,7 @@ from thrifty.kernels import loop
 from thrifty.kernels.steps import STEPS, Steps
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.rounds import Observation, Purchase
+from thrifty.rounds import Observation, Purchase, as_array
 
 World = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 Record = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
@@ -144,10 +144,11 @@ def require_masks_fit(problem: Problem, most: int, owner: str) -> None:
 
 def require_prices(problem: Problem, prices: ArrayLike) -> NDArray[np.float64]:
     """Return a price list as an array, or refuse it."""
-    array = np.asarray(prices, dtype=np.float64)
-    if array.shape != (problem.n_features,) or not (np.isfinite(array) & (array >= 0)).all():
+    array = as_array(prices, InvalidParameter)
+    numbers = array.dtype.kind in "iuf" and array.shape == (problem.n_features,)
+    if not numbers or not (np.isfinite(array) & (array >= 0)).all():
         raise InvalidParameter(
             f"price list {array.tolist()}: it must hold one finite price of at least 0 for each "
             f"of the {problem.n_features} features."
         )
-    return array
+    return array.astype(np.float64)

@@ -6,7 +6,7 @@ from typing import Any
 
 from thrifty.kernels import ncc_ucrl2 as kernel
 from thrifty.kernels.partial_states import GROWING, MAX_FEATURES
-from thrifty.parameters import FLAG, Real, Whole
+from thrifty.parameters import FLAG, LENGTH, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
 from thrifty.seeds import Seed
@@ -45,7 +45,7 @@ class NCCUCRL2(CompiledPolicy):
 
     allowed = {
         "horizon": Whole(1),
-        "window": Whole(1),
+        "window": LENGTH,
         "delta": Real(0, 1, open=True),
         "cost_range": Real(0),
         "sweep_first": FLAG,
@@ -86,7 +86,7 @@ class NCCUCRL2(CompiledPolicy):
         }
         super().__init__(problem, seed=seed, **parameters)
         require_masks_fit(problem, MAX_FEATURES, "NCCUCRL2")
-        self._state = kernel.initial(problem.levels, problem.n_actions, **parameters)
+        self._state = kernel.initial(problem.levels, problem.n_actions, **self.parameters)
 
     @classmethod
     def published(

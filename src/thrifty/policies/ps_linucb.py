@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thrifty.kernels import ps_linucb as kernel
-from thrifty.parameters import Real, Whole
+from thrifty.parameters import LENGTH, Real
 from thrifty.policies.compiled import CompiledPolicy, encoding_of
 from thrifty.policies.linucb import ENCODINGS
 from thrifty.problem import Problem
@@ -20,7 +20,7 @@ class PSLinUCB(CompiledPolicy):
     [True]
     """
 
-    allowed = {"alpha": Real(0), "omega": Whole(1), "delta": Real(0), "encoding": ENCODINGS}
+    allowed = {"alpha": Real(0), "omega": LENGTH, "delta": Real(0), "encoding": ENCODINGS}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thrifty.kernels import sw_ucb as kernel
-from thrifty.parameters import Real, Whole
+from thrifty.parameters import LENGTH, Real
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem
 from thrifty.seeds import Seed
@@ -24,7 +24,7 @@ class SWUCB(CompiledPolicy):
     [0.186, inf]
     """
 
-    allowed = {"alpha": Real(0), "tau": Whole(1)}
+    allowed = {"alpha": Real(0), "tau": LENGTH}
 
     def __init__(
         self, problem: Problem, *, alpha: float = 0.1, tau: int = 100, seed: Seed = None
