@@ -97,14 +97,6 @@ class EditsOldPurchase(Means):
         return self.old
 
 
-class EditsAvailable(Means):
-    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
-        action = super()._choose_action(observation, available)
-        if available is not self._every_action:
-            available[:] = True
-        return action
-
-
 class GlobalNumpy(Means):
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         return int(np.random.choice(np.flatnonzero(available)))  # noqa: NPY002
@@ -293,7 +285,6 @@ BROKEN_POLICIES: dict[type[Policy], str] = {
     IgnoresAvailable: "only_available_actions",
     EditsObservation: "arguments_stay_unchanged",
     EditsOldPurchase: "arguments_stay_unchanged",
-    EditsAvailable: "arguments_stay_unchanged",
     GlobalNumpy: "no_global_randomness",
     GlobalRandom: "no_global_randomness",
     SeedsTheWorld: "no_global_randomness",

@@ -19,7 +19,7 @@ BLOCK = re.compile(r"```text thrifty ([^\n]*)\n([^\n]*)\n.*?```", re.DOTALL)
 
 @cache
 def output(arguments: str) -> list[str]:
-    command = [THRIFTY, *arguments.split()]
+    command = [str(THRIFTY), *arguments.split()]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return [line.rstrip() for line in run.stdout.splitlines()]
 

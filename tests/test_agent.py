@@ -27,6 +27,7 @@ from thrifty.errors import (
     UnknownName,
     UnknownRound,
 )
+from thrifty.policies import POLICIES
 from thrifty.policy import Policy
 from thrifty.problem import Feature, Problem
 from thrifty.rounds import Observation, Purchase
@@ -172,12 +173,7 @@ VALUES = {"health": "good", "form": "c"}
 BAD_CALLS: dict[str, tuple[Callable[[Agent], object], type[ThriftyError], str]] = {
     "free feature": (lambda a: a.ask(free={"age": "1"}), UnknownName, "'health', 'form'"),
     "free level": (lambda a: a.ask(free={"form": "z"}), UnknownName, "'a', 'b', 'c'"),
-    "price list": (lambda a: a.ask(prices={"form": 0.1}), InvalidObservation, "health"),
-    "nan price": (
-        lambda a: a.ask(prices={"health": 0.1, "form": math.nan}),
-        InvalidObservation,
-        "form",
-    ),
+    "price list": (lambda a: a.ask(prices={"form": 0.1}), InvalidParameter, "no price list"),
     "unknown feature": (
         lambda a: a.round(1).act({**VALUES, "age": "1"}, COSTS),
         UnknownName,
@@ -277,8 +273,15 @@ def test_a_policy_that_reads_the_price_list_gets_it() -> None:
             self.prices = np.array(prices)
 
     policy = Bargains(PROBLEM)
-    Agent(PROBLEM, policy).ask(prices={"form": 0.2, "health": 0.1})
+    agent = Agent(PROBLEM, policy)
+    agent.ask(prices={"form": 0.2, "health": 0.1})
     assert policy.prices.tolist() == [0.1, 0.2]
+    with pytest.raises(InvalidObservation, match="health"):
+        agent.ask(prices={"form": 0.1})
+    with pytest.raises(InvalidObservation, match="form"):
+        agent.ask(prices={"health": 0.1, "form": math.nan})
+    assert policy.prices.tolist() == [0.1, 0.2]
+    assert agent.open_rounds == (1,)
 
 
 def live(agent: Agent, rng: np.random.Generator, steps: int) -> list[object]:
@@ -364,3 +367,15 @@ def test_another_archive_is_not_an_agent(tmp_path: Path) -> None:
     write_archive(tmp_path / "a", {"kind": "results"}, {})
     with pytest.raises(ForeignFile, match="results"):
         Agent.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"oracle"}))
+def test_every_policy_continues_from_its_file(name: str, tmp_path: Path) -> None:
+    horizon = {"horizon": 500} if name.startswith("ncc-ucrl2") else {}
+    agent = Agent(PROBLEM, name, seed=5, **horizon)
+    live(agent, np.random.default_rng(0), 120)
+    agent.save(tmp_path / "agent")
+    again = Agent.load(tmp_path / "agent")
+    assert again.open_rounds == agent.open_rounds
+    rngs = (np.random.default_rng(1), np.random.default_rng(1))
+    assert live(again, rngs[1], 120) == live(agent, rngs[0], 120)

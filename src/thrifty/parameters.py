@@ -67,7 +67,7 @@ class Whole:
 
     def accepts(self, value: Any) -> bool:
         """Whether `value` is an integer (not a bool) in the range."""
-        return is_whole(value) and self.low <= value <= self.high
+        return is_whole(value) and self.low <= int(value) <= self.high
 
     def convert(self, value: Any) -> int:
         """Return the number as an int."""

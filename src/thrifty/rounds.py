@@ -119,7 +119,8 @@ def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
     bought = codes >= 0
     if codes.size and not (codes.min() >= -1 and codes.max() < 2**63):
         raise InvalidObservation(
-            f"codes {codes.tolist()}: levels are counted from 0 and -1 means not bought."
+            f"code {codes.min()} in {codes.tolist()}: levels are counted from 0 and -1 means "
+            "not bought."
         )
     if not np.array_equal(np.isnan(costs), ~bought):
         raise InvalidObservation(

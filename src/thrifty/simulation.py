@@ -90,7 +90,8 @@ def _require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) 
     for name in params:
         if name not in known:
             raise InvalidParameter(
-                f"the policy has no parameter {name!r}: its parameters are {', '.join(known)}."
+                f"the policy has no parameter {name!r}: its parameters are "
+                f"{', '.join(known) or 'none'}."
             )
 
 

@@ -43,6 +43,7 @@ class SimOOSState(NamedTuple):
     tables: PartialStates
     clock: Ints
     prices: Floats
+    has_price_list: Bools
     plan_is_due: Bools
     planned_at: Ints
     planned_mask: Ints
@@ -61,6 +62,7 @@ def initial(levels: Ints, n_actions: int, *, delta: float, simplex: bool) -> Sim
         tables=tables,
         clock=np.zeros(1, np.int64),
         prices=np.zeros(levels.size),
+        has_price_list=np.zeros(1, np.bool_),
         plan_is_due=np.ones(1, np.bool_),
         planned_at=np.ones(1, np.int64),
         planned_mask=np.zeros(1, np.int64),
@@ -96,9 +98,10 @@ def index(state: SimOOSState, codes: Ints) -> Floats:
 
 @jit
 def read_prices(state: SimOOSState, prices: Floats) -> None:
-    """Take over the price list; prices paid later replace its own."""
+    """Take over the price list; it holds until the next one."""
     for i in range(prices.size):
         state.prices[i] = prices[i]
+    state.has_price_list[0] = True
 
 
 @jit
@@ -162,9 +165,10 @@ def update(
     before = state.planned_pulls[cell, action]
     if state.tables.pulls[cell, action] - before >= max(1, before):
         state.plan_is_due[0] = True
-    for i in range(costs.size):
-        if not np.isnan(costs[i]):
-            state.prices[i] = costs[i]
+    if not state.has_price_list[0]:
+        for i in range(costs.size):
+            if not np.isnan(costs[i]):
+                state.prices[i] = costs[i]
     state.clock[0] += 1
 
 

@@ -76,9 +76,9 @@ class CompiledPolicy(Policy):
             self._grow()
         self.rounds += rounds
 
-    def _kind(self, name: str, array: NDArray[Any]) -> tuple[str, tuple[int, ...]]:
+    def _kind(self, name: str, array: NDArray[Any]) -> tuple[np.dtype[Any], tuple[int, ...]]:
         """Return what must not change: the type and the shape, but for the length that grows."""
-        return str(array.dtype), array.shape[1:] if name in self.growing else array.shape
+        return array.dtype, array.shape[1:] if name in self.growing else array.shape
 
     def _grow(self) -> None:
         raise AssertionError(f"{type(self).__name__}'s state never needs to grow")
@@ -116,7 +116,7 @@ def _replaced(
     new: dict[str, Any] = {}
     for name, value in state._asdict().items():
         if isinstance(value, np.ndarray):
-            new[name] = np.array(arrays[prefix + name], order="C")
+            new[name] = np.array(arrays[prefix + name], dtype=value.dtype, order="C")
         elif isinstance(value, tuple):
             new[name] = _replaced(value, arrays, f"{prefix}{name}.")  # type: ignore[arg-type]
     return state._replace(**new)

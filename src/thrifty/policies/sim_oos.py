@@ -17,7 +17,8 @@ class SimOOS(CompiledPolicy):
 
     **The one policy that is told prices beforehand.** It was made for a fixed price list, and the
     paper's authors hand it each round's own prices; `play` and `simulate` do the same, through
-    `read_price_list`. Where nobody does, the last price paid for a feature stands in.
+    `read_price_list`; a list holds until the next one. Before the first, the last price paid for
+    a feature stands in.
 
     The first 2^D rounds buy every subset once and act at random. An episode ends when some count
     N(a, psi) has doubled since its start. The plan takes r~ = r_hat + min{1,
