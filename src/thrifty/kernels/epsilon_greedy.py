@@ -56,4 +56,4 @@ def update(
     state.sums[action] += reward
 
 
-STEPS[EpsilonGreedyState] = Steps(nothing, choose_action, update, index)
+STEPS[EpsilonGreedyState] = Steps(nothing, update, index, choose_action)

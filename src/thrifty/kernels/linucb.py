@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats, Ints
-from thrifty.kernels.choice import first_maximum
+from thrifty.kernels.arrays import Floats, Ints
 from thrifty.kernels.compile import jit
 from thrifty.kernels.linear import add, add_to_inverse, copy, encode, multiply, upper_bounds
 from thrifty.kernels.purchases import everything
@@ -43,14 +42,6 @@ def index(state: LinUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(
-    state: LinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int
-) -> int:
-    """Return the first maximum of the index."""
-    return first_maximum(index(state, codes), available)
-
-
-@jit
 def update(
     state: LinUCBState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
@@ -61,4 +52,4 @@ def update(
     copy(multiply(state.inverses[action], state.targets[action]), state.thetas[action])
 
 
-STEPS[LinUCBState] = Steps(everything, choose_action, update, index)
+STEPS[LinUCBState] = Steps(everything, update, index)

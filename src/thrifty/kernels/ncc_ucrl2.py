@@ -238,4 +238,4 @@ def grow(state: NCCUCRL2State) -> NCCUCRL2State:
     return state._replace(tables=grown(state.tables))
 
 
-STEPS[NCCUCRL2State] = Steps(choose_features, choose_action, update, index, has_room=room)
+STEPS[NCCUCRL2State] = Steps(choose_features, update, index, choose_action, has_room=room)

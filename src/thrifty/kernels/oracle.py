@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.kernels.arrays import Bools, Floats, Ints
-from thrifty.kernels.choice import first_maximum
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.steps import STEPS, Steps
 
@@ -67,14 +66,6 @@ def choose_features(state: OracleState, draws: Floats, mask: Bools) -> int:
 
 
 @jit
-def choose_action(
-    state: OracleState, codes: Ints, available: Bools, draws: Floats, purpose: int
-) -> int:
-    """Return the planned action, or the first available one."""
-    return first_maximum(index(state, codes), available)
-
-
-@jit
 def update(
     state: OracleState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
@@ -82,4 +73,4 @@ def update(
     state.clock[0] += 1
 
 
-STEPS[OracleState] = Steps(choose_features, choose_action, update, index)
+STEPS[OracleState] = Steps(choose_features, update, index)

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats, Ints
-from thrifty.kernels.choice import first_maximum
+from thrifty.kernels.arrays import Floats, Ints
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.linear import (
     add,
@@ -84,14 +83,6 @@ def index(state: PSLinUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(
-    state: PSLinUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int
-) -> int:
-    """Return the first maximum of the index."""
-    return first_maximum(index(state, codes), available)
-
-
-@jit
 def update(
     state: PSLinUCBState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
@@ -154,4 +145,4 @@ def _pass_oldest(state: PSLinUCBState, a: int) -> None:
     state.held[a] -= 1
 
 
-STEPS[PSLinUCBState] = Steps(everything, choose_action, update, index)
+STEPS[PSLinUCBState] = Steps(everything, update, index)

@@ -187,4 +187,4 @@ def grow(state: SimOOSState) -> SimOOSState:
     return state._replace(tables=tables, planned_pulls=planned_pulls, planned_sums=planned_sums)
 
 
-STEPS[SimOOSState] = Steps(choose_features, choose_action, update, index, read_prices, room)
+STEPS[SimOOSState] = Steps(choose_features, update, index, choose_action, read_prices, room)

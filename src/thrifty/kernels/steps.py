@@ -11,41 +11,11 @@ from typing import Any, NamedTuple
 
 from numba.extending import overload
 
-from thrifty.kernels.arrays import Floats
+from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.choice import first_maximum
 from thrifty.kernels.compile import jit
 
 Step = Callable[..., Any]
-
-
-@jit
-def _ignore_prices(state: Any, prices: Floats) -> None:
-    pass
-
-
-@jit
-def _always_room(state: Any) -> bool:
-    return True
-
-
-class Steps(NamedTuple):
-    """A policy's compiled steps.
-
-    `draws` are uniform numbers in [0, 1), drawn outside: kernels hold no generators.
-    """
-
-    choose_features: Step
-    """(state, draws, mask) -> purpose; fills the mask."""
-    choose_action: Step
-    """(state, codes, available, draws, purpose) -> action."""
-    update: Step
-    """(state, codes, costs, action, reward, purpose)."""
-    action_values: Step | None = None
-    """(state, codes) -> the values that the choice of an action rests on."""
-    read_prices: Step = _ignore_prices
-    """(state, prices); only a policy that is told the price list does anything here."""
-    has_room: Step = _always_room
-    """(state) -> bool; False if the next update may not fit, and the caller must grow the state."""
-
 
 STEPS: dict[type, Steps] = {}
 
@@ -72,5 +42,42 @@ def _generic(name: str) -> Step:
 choose_features = _generic("choose_features")
 choose_action = _generic("choose_action")
 update = _generic("update")
+action_values = _generic("action_values")
 read_prices = _generic("read_prices")
 has_room = _generic("has_room")
+
+
+@jit
+def first_best(state: Any, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
+    """Choose the first of the available actions with the largest value."""
+    return first_maximum(action_values(state, codes), available)
+
+
+@jit
+def _ignore_prices(state: Any, prices: Floats) -> None:
+    pass
+
+
+@jit
+def _always_room(state: Any) -> bool:
+    return True
+
+
+class Steps(NamedTuple):
+    """A policy's compiled steps.
+
+    `draws` are uniform numbers in [0, 1), drawn outside: kernels hold no generators.
+    """
+
+    choose_features: Step
+    """(state, draws, mask) -> purpose; fills the mask."""
+    update: Step
+    """(state, codes, costs, action, reward, purpose)."""
+    action_values: Step | None = None
+    """(state, codes) -> the values that the choice of an action rests on, if on any."""
+    choose_action: Step = first_best
+    """(state, codes, available, draws, purpose) -> action."""
+    read_prices: Step = _ignore_prices
+    """(state, prices); only a policy that is told the price list does anything here."""
+    has_room: Step = _always_room
+    """(state) -> bool; False if the next update may not fit, and the caller must grow the state."""

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats, Ints
-from thrifty.kernels.choice import first_maximum
+from thrifty.kernels.arrays import Floats, Ints
 from thrifty.kernels.compile import jit
 from thrifty.kernels.grid import on_grid
 from thrifty.kernels.purchases import nothing
@@ -54,14 +53,6 @@ def index(state: SWUCBState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(
-    state: SWUCBState, codes: Ints, available: Bools, draws: Floats, purpose: int
-) -> int:
-    """Return the first maximum of the index."""
-    return first_maximum(index(state, codes), available)
-
-
-@jit
 def update(
     state: SWUCBState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
@@ -73,4 +64,4 @@ def update(
     state.clock[0] += 1
 
 
-STEPS[SWUCBState] = Steps(nothing, choose_action, update, index)
+STEPS[SWUCBState] = Steps(nothing, update, index)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats, Ints
-from thrifty.kernels.choice import first_maximum
+from thrifty.kernels.arrays import Floats, Ints
 from thrifty.kernels.compile import jit
 from thrifty.kernels.purchases import nothing
 from thrifty.kernels.steps import STEPS, Steps
@@ -44,14 +43,6 @@ def index(state: UCB1State, codes: Ints) -> Floats:
 
 
 @jit
-def choose_action(
-    state: UCB1State, codes: Ints, available: Bools, draws: Floats, purpose: int
-) -> int:
-    """Return the first maximum of the index."""
-    return first_maximum(index(state, codes), available)
-
-
-@jit
 def update(
     state: UCB1State, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
@@ -61,4 +52,4 @@ def update(
     state.clock[0] += 1
 
 
-STEPS[UCB1State] = Steps(nothing, choose_action, update, index)
+STEPS[UCB1State] = Steps(nothing, update, index)

@@ -42,4 +42,4 @@ def update(
     state.clock[0] += 1
 
 
-STEPS[UniformState] = Steps(nothing, choose_action, update)
+STEPS[UniformState] = Steps(nothing, update, choose_action=choose_action)
