@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from thrifty._version import __version__
 
 if TYPE_CHECKING:
-    from thrifty import environments, errors, policies
+    from thrifty import environments, errors, policies, theory
     from thrifty.agent import Agent, Round
     from thrifty.checks import check_environment, check_policy
     from thrifty.environment import Environment
@@ -59,7 +59,7 @@ _HOMES = {
     "rounds": ("Observation", "Purchase", "Run", "Runs"),
     "simulation": ("simulate",),
 }
-_MODULES = ("environments", "errors", "policies")
+_MODULES = ("environments", "errors", "policies", "theory")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -98,6 +98,7 @@ __all__ = [
     "policies",
     "realised_regret",
     "simulate",
+    "theory",
 ]
 
 
