@@ -6,6 +6,7 @@
     ├── InvalidInput (also a ValueError)
     │   ├── InvalidProblem       features, levels or actions that make no problem
     │   ├── InvalidParameter     a policy's or an environment's parameter out of its range
+    │   ├── InvalidSpec          a file that describes no experiment
     │   ├── InvalidTable         contexts, rewards or costs that cannot be replayed
     │   ├── InvalidPurchase      a mask that does not fit the problem
     │   ├── InvalidObservation   codes or costs that cannot have been seen
@@ -44,6 +45,10 @@ class InvalidProblem(InvalidInput):
 
 class InvalidParameter(InvalidInput):
     """A parameter outside of the values it may take."""
+
+
+class InvalidSpec(InvalidInput):
+    """A file that describes no experiment."""
 
 
 class InvalidTable(InvalidInput):

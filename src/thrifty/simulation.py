@@ -50,7 +50,7 @@ def simulate(
     """
     require_instance(name, str, "the policy's name")
     make = policy_named(name)
-    _require_parameters(make, params)
+    require_parameters(make, params)
     chosen = _require_seeds(seeds)
     if workers is not None:
         check_parameter("workers", workers, Whole(1), owner="simulate")
@@ -85,7 +85,8 @@ def simulate(
     return runs
 
 
-def _require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
+def require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
+    """Refuse parameters that the policy made by `make` does not have."""
     known = sorted(set(inspect.signature(make).parameters) - {"problem", "seed", "truth"})
     for name in params:
         if name not in known:

@@ -1,0 +1,160 @@
+"""Experiments as data: TOML files that say which policies play which world, with which seeds."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from thrifty.errors import InvalidSpec, ThriftyError, UnknownName
+from thrifty.experiments.worlds import require_world_parameters
+from thrifty.policies import policy_named
+from thrifty.simulation import require_parameters
+
+SUFFIX = ".toml"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A policy of an experiment; `published` are total gains that others printed for it."""
+
+    label: str
+    policy: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    published: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Which policies play which world, with which seeds, for how long (None: to its end)."""
+
+    id: str
+    title: str
+    world: str
+    entries: tuple[Entry, ...]
+    seeds: tuple[int, ...]
+    world_params: Mapping[str, Any] = field(default_factory=dict)
+    rounds: int | None = None
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Return the seeds of "first:stop", or of a list of numbers with commas.
+
+    >>> parse_seeds("0:3"), parse_seeds("7,1")
+    ((0, 1, 2), (7, 1))
+    """
+    try:
+        if ":" in text:
+            first, stop = (int(part) for part in text.split(":"))
+            seeds = tuple(range(first, stop))
+        else:
+            seeds = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        seeds = ()
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise InvalidSpec(
+            f"seeds {text!r} name no seeds, or one twice: write 0:40 for the seeds from 0 to 39, or "
+            "a list such as 3,7,12."
+        )
+    return seeds
+
+
+def catalogue() -> dict[str, Experiment]:
+    """Return the experiments that come with Thrifty, by id.
+
+    >>> catalogue()["nursery/published"].world
+    'nursery/published'
+    """
+    root = resources.files("thrifty.experiments") / "catalogue"
+    return {
+        experiment.id: experiment
+        for folder in sorted(root.iterdir(), key=lambda item: item.name)
+        if folder.is_dir()
+        for file in sorted(folder.iterdir(), key=lambda item: item.name)
+        if file.name.endswith(SUFFIX)
+        for experiment in [_read(file, f"{folder.name}/{file.name.removesuffix(SUFFIX)}")]
+    }
+
+
+def find(name: str) -> Experiment:
+    """Return the experiment of this id, or of this TOML file."""
+    known = catalogue()
+    if name in known:
+        return known[name]
+    if not name.endswith(SUFFIX):
+        raise UnknownName(
+            f"there is no experiment {name!r}: use one of {', '.join(known)}, or a {SUFFIX} file."
+        )
+    return _read(Path(name), Path(name).stem)
+
+
+def _read(file: Path | Traversable, name: str) -> Experiment:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidSpec(f"{file} cannot be read ({error.strerror}): check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSpec(f"{file} is not TOML ({error}): correct the file.") from error
+    try:
+        return _experiment(name, content)
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{file}: {error}") from error
+    except ThriftyError as error:
+        raise InvalidSpec(f"{file}: {error}") from error
+
+
+def _experiment(name: str, content: dict[str, Any]) -> Experiment:
+    _require_keys(content, {"title", "seeds", "world", "policies", "rounds"}, "an experiment")
+    world = _get(content, "world", dict, "an experiment")
+    world_params = {key: value for key, value in world.items() if key != "name"}
+    world_name = _get(world, "name", str, "its world")
+    require_world_parameters(world_name, world_params)
+    entries = tuple(_entry(entry) for entry in _get(content, "policies", list, "an experiment"))
+    labels = [entry.label for entry in entries]
+    if not entries or len(set(labels)) < len(labels):
+        raise InvalidSpec(
+            f"its policies are called {labels}: give at least one, and each a label of its own."
+        )
+    rounds = _get(content, "rounds", int, "an experiment") if "rounds" in content else None
+    return Experiment(
+        id=name,
+        title=_get(content, "title", str, "an experiment"),
+        world=world_name,
+        world_params=world_params,
+        entries=entries,
+        seeds=parse_seeds(_get(content, "seeds", str, "an experiment")),
+        rounds=rounds,
+    )
+
+
+def _entry(content: Any) -> Entry:
+    if not isinstance(content, dict):
+        raise InvalidSpec(f"policy {content!r} is no table: write [[policies]] before each.")
+    policy = _get(content, "policy", str, "a policy")
+    own = {"policy", "label", "published"}
+    params = {key: value for key, value in content.items() if key not in own}
+    require_parameters(policy_named(policy), params)
+    label = _get(content, "label", str, "a policy") if "label" in content else policy
+    published = content.get("published", [])
+    if not isinstance(published, list) or not all(isinstance(x, int | float) for x in published):
+        raise InvalidSpec(f"published is {published!r}: give the list of totals that were printed.")
+    return Entry(label, policy, params, tuple(float(x) for x in published))
+
+
+def _require_keys(content: Mapping[str, Any], known: set[str], what: str) -> None:
+    unknown = sorted(set(content) - known)
+    if unknown:
+        raise InvalidSpec(f"{what} has no key {unknown[0]!r}: its keys are {sorted(known)}.")
+
+
+def _get(content: Mapping[str, Any], key: str, kind: type, what: str) -> Any:
+    if key not in content:
+        raise InvalidSpec(f"{what} needs a key {key!r}: add it.")
+    value = content[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InvalidSpec(f"{key} is {value!r}, but it must be of type {kind.__name__}.")
+    return value
