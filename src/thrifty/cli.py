@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from thrifty._version import __version__
+from thrifty.commands.compare import compare
+from thrifty.commands.list_ import list_
 from thrifty.commands.reproduce import reproduce
+from thrifty.commands.run import run
+from thrifty.errors import ThriftyError
 
 app = typer.Typer(
     help="Decide what to look at, then what to do, when looking costs money and the world drifts.",
@@ -34,4 +39,16 @@ def _main(
     pass
 
 
+app.command("list")(list_)
+app.command()(run)
 app.command()(reproduce)
+app.command()(compare)
+
+
+def main() -> None:
+    """Run a command; what goes wrong is said in one line."""
+    try:
+        app()
+    except ThriftyError as error:
+        typer.echo(f"thrifty: {error}", err=True)
+        sys.exit(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -87,6 +89,7 @@ def _mean_rewards(run: Run, truth: Truth, states: NDArray[np.intp]) -> Floats:
     return means
 
 
+@lru_cache(maxsize=4)  # several runs of one world come one after the other
 def _states(replay: Replay) -> NDArray[np.intp]:
     states = replay.truth.states
     _, inverse = np.unique(np.concatenate([states, replay.contexts]), axis=0, return_inverse=True)

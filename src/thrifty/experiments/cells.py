@@ -59,14 +59,8 @@ class Cell:
     def compute(self) -> pl.DataFrame:
         """Play the run and add up its measures."""
         replay = _world(self.world, self.world_params, self.seed)
-        run = self._run(self.policy, json.loads(self.params), replay)
-        oracle = self._run("oracle", {}, replay)
-        return measured(run, oracle, replay)
-
-    def _run(self, policy: str, params: Mapping[str, Any], replay: Replay) -> Run:
-        return simulate(
-            policy, lambda _: replay, seeds=[self.seed], workers=1, rounds=self.rounds, **params
-        )[0]
+        run = _run(self.policy, replay, self.seed, self.rounds, **json.loads(self.params))
+        return measured(run, _oracle(replay, self.rounds), replay)
 
 
 def cells_of(experiment: Experiment) -> dict[tuple[str, int], Cell]:
@@ -106,19 +100,14 @@ def measured(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
         series.append(("rounds_by_observations", str(n), bought == n))
         series.append(("reward_by_observations", str(n), run.rewards * (bought == n)))
     starts = np.flatnonzero(np.diff(block, prepend=-1))
-    tables = [
-        pl.DataFrame(
-            {
-                "measure": measure,
-                "key": key,
-                "round": starts,
-                "value": np.bincount(block, weights=values),
-            },
-            schema=SCHEMA,
-        )
-        for measure, key, values in series
-    ]
-    return pl.concat(tables)
+    measures, keys, values = zip(*series, strict=True)
+    columns = {
+        "measure": np.repeat(measures, starts.size),
+        "key": np.repeat(keys, starts.size),
+        "round": np.tile(starts, len(series)),
+        "value": np.concatenate([np.bincount(block, weights=value) for value in values]),
+    }
+    return pl.DataFrame(columns, schema=SCHEMA)
 
 
 def _blocks(rounds: int) -> NDArray[np.int64]:
@@ -129,6 +118,15 @@ def _blocks(rounds: int) -> NDArray[np.int64]:
 @lru_cache(maxsize=4)
 def _world(name: str, params: str, seed: int) -> Replay:
     return world_named(name)(seed, **json.loads(params))
+
+
+@lru_cache(maxsize=4)
+def _oracle(replay: Replay, rounds: int | None) -> Run:
+    return _run("oracle", replay, 0, rounds)
+
+
+def _run(policy: str, replay: Replay, seed: int, rounds: int | None, **params: Any) -> Run:
+    return simulate(policy, lambda _: replay, seeds=[seed], workers=1, rounds=rounds, **params)[0]
 
 
 def _canonical(params: Mapping[str, Any]) -> str:

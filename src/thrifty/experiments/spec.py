@@ -57,7 +57,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         seeds = ()
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise InvalidSpec(
-            f"seeds {text!r} name no seeds, or one twice: write 0:40 for the seeds from 0 to 39, or "
+            f"seeds {text!r} name no seeds, or one twice: write 0:40 for seeds 0 to 39, or "
             "a list such as 3,7,12."
         )
     return seeds

@@ -1,0 +1,130 @@
+"""What a table says: functions of the tidy table of an experiment, and of nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A policy's totals over the seeds: gain with its 95 % interval and range, and the rest.
+
+    `wins` is the share of seeds in which no other policy but the oracle gained more.
+    """
+
+    policy: str
+    seeds: int
+    gain: float
+    low: float
+    high: float
+    worst: float
+    best: float
+    reward: float
+    cost: float
+    expected_regret: float
+    realised_regret: float
+    wins: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much more one policy gains than another, seed by seed, and how likely that is chance."""
+
+    policy: str
+    other: str
+    seeds: int
+    mean: float
+    low: float
+    high: float
+    p_value: float
+
+
+def totals(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each policy and seed, with the total of every measure without a key.
+
+    Rows come in the order of the table: policies as in the specification, then seeds.
+    """
+    return (
+        table.filter(pl.col("key") == "")
+        .pivot("measure", index=["policy", "seed"], values="value", aggregate_function="sum")
+        .sort(pl.col("policy").replace_strict(_order(table), return_dtype=pl.Int64), "seed")
+    )
+
+
+def summaries(table: pl.DataFrame, *, oracle: str = "Oracle") -> list[Summary]:
+    """Return every policy's summary, in the order of the table."""
+    rows = totals(table)
+    rivals = rows.filter(pl.col("policy") != oracle)
+    best = rivals.group_by("seed").agg(pl.col("gain").max().alias("best_gain"))
+    rows = rows.join(best, on="seed", how="left", maintain_order="left")
+    result = []
+    for (policy,), group in rows.group_by("policy", maintain_order=True):
+        gains = group["gain"].to_numpy()
+        low, high = bootstrap_interval(gains)
+        result.append(
+            Summary(
+                policy=str(policy),
+                seeds=len(group),
+                gain=float(gains.mean()),
+                low=low,
+                high=high,
+                worst=float(gains.min()),
+                best=float(gains.max()),
+                wins=float((gains >= group["best_gain"].to_numpy()).mean()),
+                **{name: _mean(group, name) for name in ("reward", "cost")},
+                **{name: _mean(group, name) for name in ("expected_regret", "realised_regret")},
+            )
+        )
+    return result
+
+
+def difference(table: pl.DataFrame, policy: str, other: str) -> Difference:
+    """Compare two policies on the seeds that both played."""
+    rows = totals(table).filter(pl.col("policy").is_in([policy, other]))
+    pairs = rows.pivot("policy", index="seed", values="gain").drop_nulls().sort("seed")
+    more = (pairs[policy] - pairs[other]).to_numpy()
+    low, high = bootstrap_interval(more)
+    return Difference(policy, other, len(more), float(more.mean()), low, high, sign_flip_test(more))
+
+
+def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of the mean, the same for the same values.
+
+    >>> bootstrap_interval(np.array([1.0, 1.0]))
+    (1.0, 1.0)
+    """
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(values.size, size=(RESAMPLES, values.size))
+    low, high = np.quantile(values[chosen].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def sign_flip_test(values: NDArray[np.float64]) -> float:
+    """Return the two-sided p-value of "the mean is 0", by flipping signs at random.
+
+    Valid if the differences are symmetric about 0 under the hypothesis, as paired ones are when
+    both policies are alike. The same for the same values.
+
+    >>> sign_flip_test(np.zeros(5))
+    1.0
+    >>> sign_flip_test(np.ones(20)) < 0.001
+    True
+    """
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(RESAMPLES, values.size))
+    as_far = np.abs(signs @ values) >= np.abs(values.sum()) * (1 - 1e-12)
+    return float((1 + as_far.sum()) / (1 + RESAMPLES))
+
+
+def _mean(group: pl.DataFrame, measure: str) -> float:
+    return float(group[measure].to_numpy().mean())
+
+
+def _order(table: pl.DataFrame) -> dict[str, int]:
+    names = table["policy"].unique(maintain_order=True).to_list()
+    return {name: k for k, name in enumerate(names)}
