@@ -31,5 +31,5 @@ bench: .venv/for-test
 	touch $@
 
 clean:
-	rm -rf .venv build dist .coverage* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv build dist results .coverage* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

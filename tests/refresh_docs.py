@@ -7,6 +7,7 @@ and compares.
 import re
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -20,7 +21,8 @@ BLOCK = re.compile(r"```text thrifty ([^\n]*)\n([^\n]*)\n.*?```", re.DOTALL)
 @cache
 def output(arguments: str) -> list[str]:
     command = [str(THRIFTY), *arguments.split()]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     return [line.rstrip() for line in run.stdout.splitlines()]
 
 

@@ -1,0 +1,75 @@
+"""Measures by hand, and statistics with stated error rates."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from thrifty.experiments.measures import (
+    bootstrap_interval,
+    difference,
+    sign_flip_test,
+    summaries,
+    totals,
+)
+
+
+def table(gains: dict[str, list[float]]) -> pl.DataFrame:
+    """Return a table in which every gain comes in two equal blocks, all of it reward."""
+    measures = ("gain", "reward", "cost", "expected_regret", "realised_regret")
+    rows = [
+        {
+            "policy": policy,
+            "seed": seed,
+            "measure": measure,
+            "key": "",
+            "round": start,
+            "value": value / 2 if measure in ("gain", "reward") else 0.0,
+        }
+        for policy, values in gains.items()
+        for seed, value in enumerate(values)
+        for measure in measures
+        for start in (0, 10)
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_totals_add_up_the_blocks() -> None:
+    rows = totals(table({"b": [1.0, 2.0], "a": [3.0, 4.0]}))
+    assert rows["policy"].to_list() == ["b", "b", "a", "a"]
+    assert rows["gain"].to_list() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_summaries_by_hand() -> None:
+    b, a, oracle = summaries(table({"b": [1.0, 5.0], "a": [3.0, 4.0], "Oracle": [9.0, 9.0]}))
+    assert (b.policy, b.gain, b.worst, b.best, b.wins) == ("b", 3.0, 1.0, 5.0, 0.5)
+    assert (a.gain, a.reward, a.cost, a.wins, a.seeds) == (3.5, 3.5, 0.0, 0.5, 2)
+    assert oracle.low == oracle.high == 9.0
+
+
+def test_differences_are_paired() -> None:
+    it = difference(table({"b": [1.0, 50.0, 7.0], "a": [3.0, 52.0, 9.0]}), "a", "b")
+    assert (it.mean, it.low, it.high, it.seeds) == (2.0, 2.0, 2.0, 3)
+
+
+def test_the_test_keeps_its_level() -> None:
+    # 400 tests of true hypotheses at 5 %: more than 38 rejections have probability below 1e-4.
+    rng = np.random.default_rng(1)
+    rejections = sum(sign_flip_test(rng.normal(size=15)) < 0.05 for _ in range(400))
+    assert rejections <= 38
+    assert sign_flip_test(rng.normal(loc=2, size=15)) < 0.01
+
+
+def test_the_interval_covers_the_mean() -> None:
+    # Nominal 95 %, for 40 normal values about 94 %: fewer than 170 of 200 has probability < 1e-4.
+    rng = np.random.default_rng(2)
+    covered = 0
+    for _ in range(200):
+        low, high = bootstrap_interval(rng.normal(loc=3, size=40))
+        covered += low <= 3 <= high
+    assert 170 <= covered < 200
+
+
+def test_results_do_not_depend_on_global_state() -> None:
+    values = np.arange(7.0)
+    assert bootstrap_interval(values) == bootstrap_interval(values.copy())
+    assert sign_flip_test(values) == pytest.approx(sign_flip_test(values.copy()), abs=0)
