@@ -23,8 +23,8 @@ from thrifty.seeds import Seed
 class Means(Policy):
     """Correct: buys the first feature now and then, and explores at random."""
 
-    def __init__(self, problem: Problem, *, seed: Seed = None) -> None:
-        super().__init__(problem, seed=seed)
+    def __init__(self, problem: Problem, *, seed: Seed = None, **parameters: Any) -> None:
+        super().__init__(problem, seed=seed, **parameters)
         self.sums = np.zeros((int(problem.levels[0]) + 1, problem.n_actions))
         self.counts = np.zeros_like(self.sums)
 
@@ -58,6 +58,12 @@ class Means(Policy):
 class NoTypes(Means):
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         return float(super()._choose_action(observation, available))  # type: ignore[return-value]
+
+
+class ForgetsItsParameter(Means):
+    def __init__(self, problem: Problem, *, rate: float = 0.3, seed: Seed = None) -> None:
+        super().__init__(problem, seed=seed)
+        self.rate = rate
 
 
 class WrongMask(Means):
@@ -285,6 +291,7 @@ BROKEN_POLICIES: dict[type[Policy], str] = {
     IgnoresAvailable: "only_available_actions",
     EditsObservation: "arguments_stay_unchanged",
     EditsOldPurchase: "arguments_stay_unchanged",
+    ForgetsItsParameter: "parameters_are_kept",
     GlobalNumpy: "no_global_randomness",
     GlobalRandom: "no_global_randomness",
     SeedsTheWorld: "no_global_randomness",

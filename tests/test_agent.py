@@ -256,9 +256,9 @@ def test_what_an_agent_cannot_be_made_of_is_refused() -> None:
         Agent(PROBLEM, policy, seed=3)
     with pytest.raises(InvalidParameter, match="history"):
         Agent(PROBLEM, policy, history=-1)
-    with pytest.raises(InvalidParameter, match="a Policy made with"):
-        Agent(PROBLEM, Means)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="exactly those"):
+    with pytest.raises(InvalidParameter, match="neither a policy's name nor its class"):
+        Agent(PROBLEM, 3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="its parameters are alpha"):
         Agent(PROBLEM, "ucb1", no_such_parameter=1)
     with pytest.raises(UnknownName, match="ucb1"):
         Agent(PROBLEM, "no-such-policy")

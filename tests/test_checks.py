@@ -12,6 +12,7 @@ from thrifty.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS, check_environment,
 from thrifty.checks.memory import deep_size, snapshot
 from thrifty.checks.tables import Tables, play_rounds
 from thrifty.errors import CheckFailed, InvalidParameter, UnknownName
+from thrifty.parameters import Whole
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Purchase
@@ -56,9 +57,10 @@ def test_a_policy_is_checked_by_name_and_with_parameters() -> None:
 class Window(Means):
     """Correct: forgets the oldest of its last ten updates, and counts what it is asked."""
 
+    allowed = {"horizon": Whole(1)}  # noqa: RUF012
+
     def __init__(self, problem: Problem, *, horizon: int, seed: Seed = None) -> None:
-        super().__init__(problem, seed=seed)
-        self.horizon = horizon
+        super().__init__(problem, seed=seed, horizon=horizon)
         self.recent: list[tuple[Any, ...]] = []
         self.asked = 0
 

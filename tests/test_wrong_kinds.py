@@ -26,6 +26,7 @@ from thrifty import (
     play,
     simulate,
 )
+from thrifty.environments import nursery
 from thrifty.errors import InvalidObservation, InvalidTable, ThriftyError
 
 PROBLEM = Problem.anonymous((2, 2), 2)
@@ -56,6 +57,12 @@ def growing(seed: int) -> Replay:
 CALLS: dict[str, Callable[[Any], object]] = {
     "seeds=5": lambda _: simulate("ucb1", WORLD, seeds=5),  # type: ignore[arg-type]
     "a list as name": lambda _: simulate(["ucb1"], WORLD, seeds=[0]),  # type: ignore[arg-type]
+    "a policy as its maker": lambda _: simulate(UCB1(PROBLEM), WORLD, seeds=[0]),  # type: ignore[arg-type]
+    "a function without a seed": lambda _: simulate("ucb1", nursery.published, seeds=[0]),  # type: ignore[arg-type]
+    "a parameter of another policy": lambda _: Agent(PROBLEM, "sw-ucb", window=3),
+    "the oracle as agent": lambda _: Agent(PROBLEM, "oracle"),
+    "regret of no run": lambda _: expected_regret(WORLD, WORLD),  # type: ignore[arg-type]
+    "regret in no world": lambda _: expected_regret(simulate("ucb1", WORLD, seeds=[0]), 3),  # type: ignore[arg-type]
     "no environment": lambda _: simulate("ucb1", None, seeds=[0]),  # type: ignore[arg-type]
     "a function that makes none": lambda _: simulate("ucb1", lambda _: 3, seeds=[0]),  # type: ignore[arg-type,return-value]
     "worlds of two lengths": lambda _: simulate("linucb", changing, seeds=[0, 1]),
@@ -129,5 +136,17 @@ def test_regret_wants_the_table_that_was_played() -> None:
     runs = simulate("uniform", WORLD, seeds=[0, 1])
     for run, seed in zip(runs, runs.seeds, strict=True):
         assert expected_regret(run, WORLD.draw(seed)).shape == (20,)
-    with pytest.raises(InvalidTable, match="one seed at a time"):
+    of_all = expected_regret(runs, WORLD)
+    assert (of_all[1] == expected_regret(runs[1], WORLD.draw(1))).all()
+    assert (of_all == expected_regret(runs, WORLD.draw)).all()
+    with pytest.raises(InvalidTable, match="the world that simulate got"):
         expected_regret(runs, WORLD.draw(0))
+
+
+def test_ones_own_policy_is_simulated_and_acts() -> None:
+    class Mine(UCB1):
+        """A policy that is not in the registry."""
+
+    mine = simulate(Mine, WORLD, seeds=[0, 1], alpha=0.2)
+    assert (mine.actions == simulate("ucb1", WORLD, seeds=[0, 1], alpha=0.2).actions).all()
+    assert Agent(PROBLEM, Mine, seed=1, alpha=0.2).policy.parameters == {"alpha": 0.2}

@@ -30,6 +30,7 @@ from thrifty.problem import Problem
 from thrifty.rounds import Observation
 from thrifty.saving import read_archive, write_archive
 from thrifty.seeds import Seed
+from thrifty.simulation import policy_maker, require_parameters
 
 _KIND = "agent"
 
@@ -58,7 +59,7 @@ class Round:
 class Agent:
     """Decides by name, keeps open rounds, and learns from rewards whenever they come.
 
-    `policy` is a `Policy`, or a name of the registry, with its seed and parameters. The last
+    `policy` is a `Policy`, or its name or class, with its seed and parameters. The last
     `history` closed rounds can still be explained; older ones are forgotten.
 
     >>> from thrifty.problem import Feature
@@ -80,14 +81,14 @@ class Agent:
     def __init__(
         self,
         problem: Problem,
-        policy: Policy | str,
+        policy: Policy | str | Callable[..., Policy],
         *,
         seed: Seed = None,
         history: int = 1000,
         **parameters: Any,
     ) -> None:
         check_parameter("history", history, Whole(0), owner="Agent")
-        if isinstance(policy, str):
+        if not isinstance(policy, Policy):
             policy = _made(policy, problem, seed, parameters)
         elif seed is not None or parameters:
             raise InvalidParameter(
@@ -418,9 +419,17 @@ def _finite_or_none(values: NDArray[np.float64] | None) -> tuple[float | None, .
     return tuple(value if math.isfinite(value) else None for value in map(float, values))
 
 
-def _made(name: str, problem: Problem, seed: Seed, parameters: Mapping[str, Any]) -> Policy:
+def _made(
+    policy: str | Callable[..., Policy],
+    problem: Problem,
+    seed: Seed,
+    parameters: Mapping[str, Any],
+) -> Policy:
+    make = policy_maker(policy)
+    require_parameters(make, parameters)
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
     try:
-        return policy_named(name)(problem, seed=seed, **parameters)
+        return make(problem, seed=seed, **parameters)
     except TypeError as error:
         raise InvalidParameter(
             f"{name} cannot be made with parameters {sorted(parameters)} ({error}): give the agent "

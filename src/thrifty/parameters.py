@@ -126,17 +126,19 @@ def as_float(value: Any) -> float:
         return math.inf
 
 
-def require_instance(value: Any, kind: type, name: str) -> None:
+def require_instance(value: Any, kind: type, name: str, hint: str = "") -> None:
     """Refuse `value` unless it is of this kind.
 
-    >>> require_instance("ucb1", int, "rounds")
+    >>> require_instance(5, list, "seeds", "for instance [0, 1, 2]")
     Traceback (most recent call last):
         ...
-    thrifty.errors.InvalidParameter: rounds is 'ucb1', but it must be of type int: give one.
+    thrifty.errors.InvalidParameter: seeds is 5, but it must be of type list: give one, for \
+instance [0, 1, 2].
     """
     if not isinstance(value, kind):
+        example = f", {hint}" if hint else ""
         raise InvalidParameter(
-            f"{name} is {value!r}, but it must be of type {kind.__name__}: give one."
+            f"{name} is {value!r}, but it must be of type {kind.__name__}: give one{example}."
         )
 
 

@@ -20,7 +20,7 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     >>> play(UCB1(world.problem), world).gains
     array([1., 1.])
     """
-    require_instance(policy, Policy, "policy")
+    require_instance(policy, Policy, "policy", "such as UCB1(environment.problem)")
     require_instance(environment, Environment, "environment")
     if policy.problem != environment.problem:
         raise InvalidParameter(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +12,24 @@ from numpy.typing import NDArray
 from thrifty.environments.replay import Replay
 from thrifty.environments.truth import Truth
 from thrifty.errors import InvalidTable
-from thrifty.rounds import Run
+from thrifty.parameters import require_instance
+from thrifty.rounds import Run, Runs
 
 Floats = NDArray[np.float64]
 
 
-def expected_regret(run: Run, replay: Replay) -> Floats:
+class Drawable(Protocol):
+    """A world that can be drawn from a seed, as `World` and `Replay` can."""
+
+    def draw(self, seed: int) -> Replay:
+        """Return the table of a seed."""
+
+
+def expected_regret(run: Run, world: Drawable | Callable[[int], Replay]) -> Floats:
     """Return the regret of each round by the truth's means, shape (T,) or (seeds, T).
+
+    `world` is what was played: a table, or for the `Runs` of `simulate` whatever was given to it;
+    then every seed is compared with the world of its own.
 
     It is rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t), where psi_t is the partial
     state that was bought. Given everything before round t, and so I_t and the rule h_t, psi_t
@@ -32,6 +45,23 @@ def expected_regret(run: Run, replay: Replay) -> Floats:
     >>> expected_regret(blind, world).round(3).tolist()
     [0.4, 0.4]
     """
+    require_instance(run, Run, "run", "from play or simulate")
+    if isinstance(run, Runs) and not isinstance(world, Replay):
+        pairs = zip(run, run.seeds, strict=True)
+        return np.stack([_regret_on(one, _table_of(world, seed)) for one, seed in pairs])
+    require_instance(world, Replay, "the world of one run", "such as world.draw(seed)")
+    return _regret_on(run, cast(Replay, world))
+
+
+def _table_of(world: Drawable | Callable[[int], Replay], seed: int) -> Replay:
+    draw = getattr(world, "draw", world)
+    if not callable(draw):
+        raise InvalidTable(f"{world!r} is no world: give what was played, as simulate got it.")
+    replay: Replay = draw(seed)
+    return replay
+
+
+def _regret_on(run: Run, replay: Replay) -> Floats:
     _require_of(run, replay)
     truth = replay.truth
     plan, rounds = truth.oracle_plan, slice(run.rounds)
@@ -115,5 +145,5 @@ def _require_of(run: Run, replay: Replay) -> None:
     if not (run.rewards == replay.rewards[np.arange(run.rounds), run.actions]).all():
         raise InvalidTable(
             "the run has other rewards than this table pays for its actions: give the table that "
-            "was played, and if every seed had one of its own, one seed at a time."
+            "was played; if every seed had one of its own, give the world that simulate got."
         )

@@ -26,7 +26,7 @@ World = Environment | Callable[[int], Environment]
 
 
 def simulate(
-    name: str,
+    name: str | Callable[..., Policy],
     environment: World,
     *,
     seeds: Iterable[int],
@@ -35,7 +35,7 @@ def simulate(
     progress: Callable[[int], None] | None = None,
     **params: Any,
 ) -> Runs:
-    """Play the policy called `name` once for every seed.
+    """Play the policy called `name`, or made by `name`, once for every seed.
 
     `environment` is drawn anew for every seed if it draws anything (a table that is replayed does
     not), or it is a function that makes the environment of a seed, such as `nursery.shuffled`.
@@ -48,8 +48,7 @@ def simulate(
     >>> float(runs.gains.sum())
     6794.0
     """
-    require_instance(name, str, "the policy's name")
-    make = policy_named(name)
+    make = policy_maker(name)
     require_parameters(make, params)
     chosen = _require_seeds(seeds)
     if workers is not None:
@@ -85,6 +84,18 @@ def simulate(
     return runs
 
 
+def policy_maker(policy: str | Callable[..., Policy]) -> Callable[..., Policy]:
+    """Return what makes the policy of this name, or the class or function itself."""
+    if isinstance(policy, str):
+        return policy_named(policy)
+    if isinstance(policy, Policy) or not callable(policy):
+        raise InvalidParameter(
+            f"{policy!r} is neither a policy's name nor its class: a new policy is made for every "
+            "seed, so give what makes it, for instance UCB1 or 'ucb1'."
+        )
+    return policy
+
+
 def require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
     """Refuse parameters that the policy made by `make` does not have."""
     known = sorted(set(inspect.signature(make).parameters) - {"problem", "seed", "truth"})
@@ -108,7 +119,7 @@ def _make_policy(
 
 
 def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
-    require_instance(seeds, Iterable, "seeds")
+    require_instance(seeds, Iterable, "seeds", "for instance range(5)")
     chosen = tuple(seeds)
     for seed in chosen:
         if not is_whole(seed) or seed < 0:
@@ -126,6 +137,11 @@ def _world_of(environment: World, seed: int) -> Environment:
             raise InvalidParameter(
                 f"environment is {world!r}: give an environment, or a function of the seed that "
                 "makes one."
+            )
+        if not inspect.signature(world).parameters:
+            raise InvalidParameter(
+                f"environment is {world!r}, a function that takes no seed: call it, and give what "
+                "it returns."
             )
         world = world(seed)
         require_instance(world, Environment, f"the environment of seed {seed}")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import naive
+from compiled_policies import COMPILED as COMPILED_POLICIES
 from thrifty.environments import Replay, World, nursery
 from thrifty.playing import play
 from thrifty.policies import POLICIES
@@ -70,7 +71,7 @@ def made(name: str, replay: Replay, seed: int, **parameters: Any) -> Policy:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", COMPILED_POLICIES)
 def test_the_two_loops(name: str, world: str) -> None:
     parameters = PARAMETERS.get(name, {})
     seeds = list(SEEDS) if world == "small" else list(SEEDS)[:3]
@@ -125,13 +126,13 @@ def assert_like_the_twin(name: str, replay: Replay, seed: int, **parameters: Any
 
 
 @pytest.mark.parametrize("seed", range(4) if COMPILED else range(2))
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", COMPILED_POLICIES)
 def test_the_twins_in_a_small_world(name: str, seed: int) -> None:
     replay = cut(world_of("small", seed), 120)
     assert_like_the_twin(name, replay, seed, **PARAMETERS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", COMPILED_POLICIES)
 def test_the_twins_in_the_nursery(name: str) -> None:
     slow = name.startswith(("ncc", "sim"))
     rounds = (60 if slow else 250) if COMPILED else 45

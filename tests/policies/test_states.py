@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiled_policies import COMPILED
 from thrifty.environments import Replay, World
 from thrifty.errors import DamagedFile
 from thrifty.kernels.steps import STEPS
@@ -35,7 +36,7 @@ def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
         np.testing.assert_array_equal(array, other[name])
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", COMPILED)
 def test_a_restored_policy_goes_on_like_the_one_that_was_saved(name: str) -> None:
     first = made(name, WORLD)
     play(first, WORLD, rounds=40)
@@ -48,7 +49,7 @@ def test_a_restored_policy_goes_on_like_the_one_that_was_saved(name: str) -> Non
     assert_same(first.get_state(), second.get_state())
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", COMPILED)
 def test_a_state_is_a_copy_going_out_and_coming_in(name: str) -> None:
     policy, other = made(name, WORLD), made(name, WORLD)
     state = policy.get_state()
@@ -59,7 +60,7 @@ def test_a_state_is_a_copy_going_out_and_coming_in(name: str) -> None:
     assert_same(state, before)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("change", ["missing", "extra", "dtype"])
 def test_arrays_of_other_names_or_types_are_refused(name: str, change: str) -> None:
     policy = made(name, WORLD)
@@ -77,7 +78,7 @@ def test_arrays_of_other_names_or_types_are_refused(name: str, change: str) -> N
     assert_same(policy.get_state(), before)
 
 
-@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"oracle", "uniform"}))
+@pytest.mark.parametrize("name", sorted(set(COMPILED) - {"oracle", "uniform"}))
 def test_the_state_of_another_problem_is_refused(name: str) -> None:
     # Compiled code does not check bounds, so such a state would be read and written past its end.
     policy = made(name, WORLD)
@@ -119,7 +120,7 @@ def test_whole_numbers_do_not_compile_anything_again() -> None:
 
 
 def test_every_kind_of_state_has_steps() -> None:
-    assert {type(made(name, WORLD)._state) for name in POLICIES} == set(STEPS)
+    assert {type(made(name, WORLD)._state) for name in COMPILED} == set(STEPS)
 
 
 def test_a_state_that_never_grows_says_so() -> None:

@@ -7,6 +7,7 @@ A failed check raises `CheckFailed`.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -81,6 +82,15 @@ def decisions_are_well_formed(subject: Subject) -> None:
         )
         result: object = policy.update(observation, action, world.reward(t, action))
         require(result is None, f"update returned {result!r} where it must return None")
+
+
+def parameters_are_kept(subject: Subject) -> None:
+    """Pass every parameter of `__init__` on to `super().__init__`, so that files can hold it."""
+    policy = subject.fresh()
+    for name, parameter in inspect.signature(type(policy).__init__).parameters.items():
+        named = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        known = name in policy.parameters or name in ("self", "problem", "seed")
+        require(known or not named, f"{name!r} is not among its parameters after it was made")
 
 
 def only_available_actions(subject: Subject) -> None:
@@ -314,6 +324,7 @@ def state_goes_round_trip(subject: Subject) -> None:
 
 POLICY_CHECKS: tuple[Callable[[Subject], None], ...] = (
     decisions_are_well_formed,
+    parameters_are_kept,
     only_available_actions,
     arguments_stay_unchanged,
     no_global_randomness,

@@ -10,10 +10,9 @@ from typing import Annotated
 import polars as pl
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from thrifty.commands.show import AsJson
+from thrifty.commands.show import AsJson, console
 from thrifty.errors import InvalidTable, UnknownName
 from thrifty.experiments.measures import Difference, difference, summaries
 from thrifty.experiments.runner import TABLE
@@ -44,7 +43,7 @@ def compare(
         typer.echo(json.dumps([asdict(it) for it in found], indent=2))
         return
     wins = {row.policy: row.wins for row in rows}
-    Console().print(_shown(found, other, wins))
+    console().print(_shown(found, other, wins))
 
 
 def _read(folder: Path) -> pl.DataFrame:

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from thrifty.commands.show import (
     AsJson,
     Out,
     Seeds,
     Workers,
+    console,
     gains_table,
     published_gains,
     run_shown,
@@ -35,16 +35,18 @@ def reproduce(
 
     Example: thrifty reproduce --seeds 0:400
     """
-    experiments = [with_seeds(catalogue()[name], seeds) for name in EXPERIMENTS]
-    results = [(it, summaries(run_shown(it, out, workers))) for it in experiments]
+    results = {}
+    for name in EXPERIMENTS:
+        experiment = with_seeds(catalogue()[name], seeds)
+        rows = summaries(run_shown(experiment, out, workers))
+        results[name] = [asdict(row) for row in rows]
+        if not as_json:
+            table = gains_table(experiment.title, rows, published_gains(experiment))
+            console().print(table)
     if as_json:
-        plain = {it.id: [asdict(row) for row in rows] for it, rows in results}
-        typer.echo(json.dumps(plain, indent=2))
+        typer.echo(json.dumps(results, indent=2))
         return
-    console = Console()
-    for it, rows in results:
-        console.print(gains_table(it.title, rows, published_gains(it)))
-    console.print(
+    console().print(
         "Gain: reward - cost of 10,000 rounds, mean over the seeds with its bootstrap"
         "\ninterval, worst and best seed. Authors: mean of the totals that they printed."
         "\nNCC-UCRL2 as in the authors' program; the same with q in the simplex and the"

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from thrifty.commands.show import (
     AsJson,
     Out,
     Seeds,
     Workers,
+    console,
     gains_table,
     published_gains,
     run_shown,
@@ -44,6 +44,5 @@ def run(
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
-    console = Console()
-    console.print(gains_table(experiment.title, rows, published_gains(experiment)))
-    console.print(f"Every measure, block by block: {out / experiment.id / TABLE}", soft_wrap=True)
+    console().print(gains_table(experiment.title, rows, published_gains(experiment)))
+    console().print(f"Every measure, block by block: {out / experiment.id / TABLE}", soft_wrap=True)

@@ -28,6 +28,9 @@ Out = Annotated[Path, typer.Option(help="Folder of the results; what is there is
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
+LEAST_WIDTH = 80
+
+
 def with_seeds(experiment: Experiment, seeds: str | None) -> Experiment:
     """Return the experiment with other seeds, if any are given."""
     return experiment if seeds is None else replace(experiment, seeds=parse_seeds(seeds))
@@ -35,13 +38,18 @@ def with_seeds(experiment: Experiment, seeds: str | None) -> Experiment:
 
 def run_shown(experiment: Experiment, out: Path, workers: int | None) -> pl.DataFrame:
     """Run an experiment in its own folder below `out`, behind a progress bar."""
-    with _bar(experiment) as (bar, task):
-        return run(
-            experiment,
-            out / experiment.id,
-            workers=workers,
-            progress=lambda cells: bar.advance(task, cells),
-        )
+    folder = out / experiment.id
+    try:
+        with _bar(experiment) as (bar, task):
+            return run(
+                experiment,
+                folder,
+                workers=workers,
+                progress=lambda cells: bar.advance(task, cells),
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. What was finished is kept in {folder}: run again to go on.", err=True)
+        raise typer.Exit(130) from None
 
 
 @contextmanager
@@ -54,6 +62,12 @@ def _bar(experiment: Experiment) -> Iterator[tuple[Progress, Any]]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield bar, bar.add_task(experiment.id, total=len(cells_of(experiment)))
+
+
+def console() -> Console:
+    """Return the console to print tables on: a narrow window scrolls rather than hides numbers."""
+    it = Console()
+    return it if it.width >= LEAST_WIDTH else Console(width=LEAST_WIDTH)
 
 
 def gains_table(

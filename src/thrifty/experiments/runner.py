@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -116,7 +117,13 @@ def _compute_in_processes(missing: list[Cell], store: Store, workers: int) -> It
     left = dict.fromkeys(missing)
     while left:
         # Spawned, not forked: the parent may hold threads and compiled code.
-        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        # An interrupt is the parent's to handle: it waits for the cells that are under way.
+        pool = ProcessPoolExecutor(
+            workers,
+            mp_context=get_context("spawn"),
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),
+        )
         try:
             futures = {pool.submit(store.add, cell): cell for cell in left}
             for future in as_completed(futures):
