@@ -130,7 +130,7 @@ def test_what_cannot_be_checked_is_refused_before_any_check() -> None:
     with pytest.raises(InvalidParameter, match="simulation only"):
         check_policy(oracle)
     with pytest.raises(InvalidParameter, match="other parameters"):
-        check_policy(Means, window=3)
+        check_policy("ucb1", window=3)
     with pytest.raises(InvalidParameter, match="no Policy"):
         check_policy(nothing)
 
