@@ -22,7 +22,7 @@ def test_version() -> None:
     assert thrifty("--version").stdout.strip() == __version__
 
 
-@pytest.mark.parametrize("command", ["list", "run", "reproduce", "compare"])
+@pytest.mark.parametrize("command", ["list", "run", "reproduce", "compare", "tune"])
 def test_every_command_has_help_with_an_example(command: str) -> None:
     shown = thrifty(command, "--help")
     assert shown.returncode == 0
@@ -92,6 +92,7 @@ def test_an_experiment_of_ones_own_is_run_and_compared(tmp_path: Path) -> None:
         (("run", "unknown.toml"), "ucb2"),
         (("run", "nursery/published", "--out", "bad.toml"), "cannot be written"),
         (("compare", "."), "holds no table"),
+        (("tune", "nursery/tuning", "--on", "nursery/tuning"), "not chosen on"),
         (("replay",), "No such command"),
     ],
 )
@@ -105,3 +106,13 @@ def test_bad_arguments_are_refused_in_one_line(
     assert complaint in shown.stderr
     assert "Traceback" not in shown.stderr
     assert not (tmp_path / "results").exists()
+
+
+def test_parameters_are_tuned_and_judged_on_other_data(tmp_path: Path) -> None:
+    grid = SPEC.replace("alpha = 0.6", "alpha = [0.1, 1.0]").replace('policy = "uniform"', "")
+    grid = grid.replace('[[policies]]\nlabel = "anything"\n', "")
+    (tmp_path / "grid.toml").write_text(grid)
+    shown = thrifty("tune", "grid.toml", "--on", "nursery/stationary", "--json", cwd=tmp_path)
+    result = json.loads(shown.stdout)
+    assert [(it["policy"], it["candidates"]) for it in result["chosen"]] == [("ucb1", 2)]
+    assert [row["policy"] for row in result["evaluated"]] == ["UCB1", "tuned ucb1"]

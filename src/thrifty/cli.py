@@ -12,6 +12,7 @@ from thrifty.commands.compare import compare
 from thrifty.commands.list_ import list_
 from thrifty.commands.reproduce import reproduce
 from thrifty.commands.run import run
+from thrifty.commands.tune import tune
 from thrifty.errors import ThriftyError
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ app.command("list")(list_)
 app.command()(run)
 app.command()(reproduce)
 app.command()(compare)
+app.command()(tune)
 
 
 def main() -> None:

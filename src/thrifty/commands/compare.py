@@ -12,7 +12,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from thrifty.commands.show import AsJson, console
+from thrifty.commands.show import AsJson, show
 from thrifty.errors import InvalidTable, UnknownName
 from thrifty.experiments.measures import Difference, difference, summaries
 from thrifty.experiments.runner import TABLE
@@ -43,7 +43,7 @@ def compare(
         typer.echo(json.dumps([asdict(it) for it in found], indent=2))
         return
     wins = {row.policy: row.wins for row in rows}
-    console().print(_shown(found, other, wins))
+    show(_shown(found, other, wins))
 
 
 def _read(folder: Path) -> pl.DataFrame:

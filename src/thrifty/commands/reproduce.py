@@ -13,10 +13,10 @@ from thrifty.commands.show import (
     Out,
     Seeds,
     Workers,
-    console,
     gains_table,
     published_gains,
     run_shown,
+    show,
     with_seeds,
 )
 from thrifty.experiments.measures import summaries
@@ -42,11 +42,11 @@ def reproduce(
         results[name] = [asdict(row) for row in rows]
         if not as_json:
             table = gains_table(experiment.title, rows, published_gains(experiment))
-            console().print(table)
+            show(table)
     if as_json:
         typer.echo(json.dumps(results, indent=2))
         return
-    console().print(
+    typer.echo(
         "Gain: reward - cost of 10,000 rounds, mean over the seeds with its bootstrap"
         "\ninterval, worst and best seed. Authors: mean of the totals that they printed."
         "\nNCC-UCRL2 as in the authors' program; the same with q in the simplex and the"

@@ -14,10 +14,10 @@ from thrifty.commands.show import (
     Out,
     Seeds,
     Workers,
-    console,
     gains_table,
     published_gains,
     run_shown,
+    show,
     with_seeds,
 )
 from thrifty.experiments.measures import summaries
@@ -44,5 +44,5 @@ def run(
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
-    console().print(gains_table(experiment.title, rows, published_gains(experiment)))
-    console().print(f"Every measure, block by block: {out / experiment.id / TABLE}", soft_wrap=True)
+    show(gains_table(experiment.title, rows, published_gains(experiment)))
+    typer.echo(f"Every measure, block by block: {out / experiment.id / TABLE}")

@@ -28,9 +28,6 @@ Out = Annotated[Path, typer.Option(help="Folder of the results; what is there is
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-LEAST_WIDTH = 80
-
-
 def with_seeds(experiment: Experiment, seeds: str | None) -> Experiment:
     """Return the experiment with other seeds, if any are given."""
     return experiment if seeds is None else replace(experiment, seeds=parse_seeds(seeds))
@@ -64,10 +61,10 @@ def _bar(experiment: Experiment) -> Iterator[tuple[Progress, Any]]:
         yield bar, bar.add_task(experiment.id, total=len(cells_of(experiment)))
 
 
-def console() -> Console:
-    """Return the console to print tables on: a narrow window scrolls rather than hides numbers."""
-    it = Console()
-    return it if it.width >= LEAST_WIDTH else Console(width=LEAST_WIDTH)
+def show(table: Table) -> None:
+    """Print a table; a window that is too narrow wraps lines rather than hides numbers."""
+    needed = Console(width=1000).measure(table).maximum
+    Console(width=max(Console().width, needed)).print(table)
 
 
 def gains_table(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,8 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
     world_params = {key: value for key, value in world.items() if key != "name"}
     world_name = _get(world, "name", str, "its world")
     require_world_parameters(world_name, world_params)
-    entries = tuple(_entry(entry) for entry in _get(content, "policies", list, "an experiment"))
+    policies = _get(content, "policies", list, "an experiment")
+    entries = tuple(entry for content in policies for entry in _entries(content))
     labels = [entry.label for entry in entries]
     if not entries or len(set(labels)) < len(labels):
         raise InvalidSpec(
@@ -131,18 +133,31 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
     )
 
 
-def _entry(content: Any) -> Entry:
+def _entries(content: Any) -> list[Entry]:
+    """Return the policy, or one for each combination if some parameters are lists."""
     if not isinstance(content, dict):
         raise InvalidSpec(f"policy {content!r} is no table: write [[policies]] before each.")
     policy = _get(content, "policy", str, "a policy")
     own = {"policy", "label", "published"}
     params = {key: value for key, value in content.items() if key not in own}
     require_parameters(policy_named(policy), params)
+    grid = {key: value for key, value in params.items() if isinstance(value, list)}
+    if not all(grid.values()):
+        raise InvalidSpec(f"{policy} has a parameter without values, {grid}: give at least one.")
     label = _get(content, "label", str, "a policy") if "label" in content else policy
     published = content.get("published", [])
     if not isinstance(published, list) or not all(isinstance(x, int | float) for x in published):
         raise InvalidSpec(f"published is {published!r}: give the list of totals that were printed.")
-    return Entry(label, policy, params, tuple(float(x) for x in published))
+    printed = tuple(float(x) for x in published)
+    return [
+        Entry(" ".join([label, *_settings(chosen)]), policy, params | chosen, printed)
+        for values in product(*grid.values())
+        for chosen in [dict(zip(grid, values, strict=True))]
+    ]
+
+
+def _settings(params: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value}" for name, value in params.items()]
 
 
 def _require_keys(content: Mapping[str, Any], known: set[str], what: str) -> None:
