@@ -6,7 +6,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .PHONY: run test bench clean
 
 run: .venv/for-run
-	$(BIN)/thrifty reproduce
+	$(BIN)/thrifty reproduce --figures png
 
 test: .venv/for-test
 	$(BIN)/ruff check .
@@ -23,7 +23,7 @@ bench: .venv/for-test
 .venv/for-run: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thrifty needs Python 3.11 or newer; set PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) --editable '.[experiments]'
+	$(INSTALL) --editable '.[figures]'
 	touch $@
 
 .venv/for-test: .venv/for-run

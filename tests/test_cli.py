@@ -22,7 +22,7 @@ def test_version() -> None:
     assert thrifty("--version").stdout.strip() == __version__
 
 
-@pytest.mark.parametrize("command", ["list", "run", "reproduce", "compare", "tune"])
+@pytest.mark.parametrize("command", ["list", "run", "reproduce", "compare", "tune", "figures"])
 def test_every_command_has_help_with_an_example(command: str) -> None:
     shown = thrifty(command, "--help")
     assert shown.returncode == 0

@@ -9,6 +9,7 @@ import typer
 
 from thrifty._version import __version__
 from thrifty.commands.compare import compare
+from thrifty.commands.figures import figures
 from thrifty.commands.list_ import list_
 from thrifty.commands.reproduce import reproduce
 from thrifty.commands.run import run
@@ -45,6 +46,7 @@ app.command()(run)
 app.command()(reproduce)
 app.command()(compare)
 app.command()(tune)
+app.command()(figures)
 
 
 def main() -> None:

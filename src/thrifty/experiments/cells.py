@@ -135,7 +135,8 @@ def _canonical(params: Mapping[str, Any]) -> str:
 
 @cache
 def _code() -> str:
-    """Return the digest of the package: other code may give other numbers."""
+    """Return the digest of what makes the numbers: other code may give other ones."""
     root = Path(thrifty.__file__).parent
-    sources = sorted(root.rglob("*.py"))
+    parts = (root / part for part in ("kernels", "policies", "environments", "experiments"))
+    sources = sorted([*root.glob("*.py"), *(path for part in parts for path in part.rglob("*.py"))])
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()

@@ -1,0 +1,123 @@
+"""What figures show, as arrays: functions of the tidy table of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from thrifty.errors import InvalidTable
+from thrifty.experiments.measures import RESAMPLES
+
+Floats = NDArray[np.float64]
+
+
+def policies_of(table: pl.DataFrame) -> list[str]:
+    """Return the labels in the order of the table."""
+    return table["policy"].unique(maintain_order=True).to_list()
+
+
+def keys_of(table: pl.DataFrame, measure: str) -> list[str]:
+    """Return the keys of a measure in the order of the table."""
+    return table.filter(pl.col("measure") == measure)["key"].unique(maintain_order=True).to_list()
+
+
+def blocks(table: pl.DataFrame, policy: str, measure: str, key: str = "") -> Floats:
+    """Return the sums over blocks, shape (seeds, blocks)."""
+    wanted = (pl.col("policy") == policy) & (pl.col("measure") == measure) & (pl.col("key") == key)
+    rows = table.filter(wanted).sort("seed", "round")
+    seeds, starts = rows["seed"].n_unique(), rows["round"].n_unique()
+    if not rows.height or rows.height != seeds * starts:
+        raise InvalidTable(
+            f"the table has {rows.height} sums of {measure} {key!r} for policy {policy!r} where "
+            f"{seeds} seeds and {starts} blocks ask for one each: compute it again with "
+            "`thrifty run`."
+        )
+    return rows["value"].to_numpy().reshape(seeds, starts)
+
+
+def ends(table: pl.DataFrame) -> Floats:
+    """Return how many rounds have been played before the first and after every block."""
+    policy = policies_of(table)[0]
+    numbers = keys_of(table, "rounds_by_observations")
+    lengths = sum(blocks(table, policy, "rounds_by_observations", key)[0] for key in numbers)
+    return np.concatenate([[0.0], np.cumsum(lengths)])
+
+
+def cumulated(table: pl.DataFrame, policy: str, measure: str) -> Floats:
+    """Return the running totals of every seed from 0 on, shape (seeds, blocks + 1)."""
+    return np.pad(np.cumsum(blocks(table, policy, measure), axis=1), ((0, 0), (1, 0)))
+
+
+def interval(values: Floats) -> tuple[Floats, Floats]:
+    """Return the 95 % bootstrap interval of the mean over the rows, for every column.
+
+    For each column it is what `thrifty.experiments.measures.bootstrap_interval` gives.
+    """
+    low, high = np.quantile(_resamples(len(values)) @ values / len(values), [0.025, 0.975], axis=0)
+    return low, high
+
+
+def accuracy_up_to(table: pl.DataFrame, policy: str) -> tuple[Floats, Floats, Floats]:
+    """Return the mean reward of rounds with up to 0, 1, ... observations, and its 95 % interval.
+
+    Rounds of all seeds count alike. It is not a number where there are none, and the interval
+    where resampling the seeds may leave none.
+    """
+    numbers = sorted(keys_of(table, "rounds_by_observations"), key=int)
+    rewards, rounds = (
+        np.cumsum(_totals(table, policy, measure, numbers), axis=1)
+        for measure in ("reward_by_observations", "rounds_by_observations")
+    )
+    draws = _resamples(len(rounds))
+    ratios = _ratio(draws @ rewards, draws @ rounds)
+    low, high = np.quantile(ratios, [0.025, 0.975], axis=0)
+    return _ratio(rewards.sum(axis=0), rounds.sum(axis=0)), low, high
+
+
+def shares_by_period(table: pl.DataFrame, policy: str, changes: Sequence[int]) -> Floats:
+    """Return the share of every action in every period, shape (periods, actions).
+
+    A block belongs to the period in which its middle lies.
+    """
+    times = ends(table)
+    period = np.searchsorted(sorted(changes), (times[:-1] + times[1:]) / 2, side="right")
+    chosen = [blocks(table, policy, "choices", key).mean(axis=0) for key in actions_of(table)]
+    counts: Floats = np.stack(
+        [np.bincount(period, weights=row, minlength=len(changes) + 1) for row in chosen], axis=1
+    )
+    return _ratio(counts, counts.sum(axis=1, keepdims=True))
+
+
+def actions_of(table: pl.DataFrame) -> list[str]:
+    """Return the actions in the order of the problem."""
+    return keys_of(table, "choices")
+
+
+def bought_share(table: pl.DataFrame, policy: str, feature: str) -> Floats:
+    """Return the share of every block's rounds in which the feature was bought, over all seeds."""
+    share: Floats = blocks(table, policy, "purchases", feature).mean(axis=0) / np.diff(ends(table))
+    return share
+
+
+def _totals(table: pl.DataFrame, policy: str, measure: str, keys: Sequence[str]) -> Floats:
+    return np.stack([blocks(table, policy, measure, key).sum(axis=1) for key in keys], axis=1)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    below = np.broadcast_to(below, above.shape)
+    ratio: Floats = np.full(above.shape, np.nan)
+    np.divide(above, below, out=ratio, where=below > 0)
+    return ratio
+
+
+@lru_cache(maxsize=1)
+def _resamples(seeds: int) -> Floats:
+    """Return how often each seed is drawn in each resample, shape (resamples, seeds)."""
+    chosen = np.random.default_rng(0).integers(seeds, size=(RESAMPLES, seeds))
+    offsets = np.arange(RESAMPLES)[:, None] * seeds
+    counts = np.bincount((chosen + offsets).ravel(), minlength=RESAMPLES * seeds)
+    return counts.reshape(RESAMPLES, seeds).astype(np.float64)
