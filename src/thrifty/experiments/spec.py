@@ -102,8 +102,6 @@ def _read(file: Path | Traversable, name: str) -> Experiment:
         raise InvalidSpec(f"{file} is not TOML ({error}): correct the file.") from error
     try:
         return _experiment(name, content)
-    except InvalidSpec as error:
-        raise InvalidSpec(f"{file}: {error}") from error
     except ThriftyError as error:
         raise InvalidSpec(f"{file}: {error}") from error
 

@@ -29,9 +29,9 @@ from thrifty.kernels.partial_states import (
 )
 from thrifty.kernels.partial_states import initial as empty_tables
 from thrifty.kernels.steps import STEPS, Steps
+from thrifty.kernels.sweep import SWEEP, sweep_rounds
 
 ACTION_DRAWS = 1
-SWEEP = 1  # the purpose of a purchase made because every subset is bought once at first
 
 
 class Bounds(NamedTuple):
@@ -90,7 +90,7 @@ def initial(
             math.log(2 * (math.log(2 * horizon / delta) + n * math.log(2))) + log_psi_tot
         ),
         cost_range=float(cost_range),
-        sweep=2 ** min(n, 62) if sweep_first else 0,
+        sweep=sweep_rounds(n) if sweep_first else 0,
         simplex=simplex,
         unseen_mass=unseen_mass,
         last_tie=last_tie,

@@ -28,9 +28,9 @@ from thrifty.kernels.partial_states import (
 )
 from thrifty.kernels.partial_states import initial as empty_tables
 from thrifty.kernels.steps import STEPS, Steps
+from thrifty.kernels.sweep import SWEEP, sweep_rounds
 
 ACTION_DRAWS = 1
-SWEEP = 1  # the purpose of a purchase made because every subset is bought once at first
 
 
 class SimOOSState(NamedTuple):
@@ -58,7 +58,7 @@ def initial(levels: Ints, n_actions: int, *, delta: float, simplex: bool) -> Sim
         log_delta=math.log(delta),
         log_psi_tot=float(np.log(levels + 1.0).sum()),
         simplex=simplex,
-        sweep=2 ** min(levels.size, 62),
+        sweep=sweep_rounds(levels.size),
         tables=tables,
         clock=np.zeros(1, np.int64),
         prices=np.zeros(levels.size),
