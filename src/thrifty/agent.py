@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,11 @@ from thrifty.errors import (
     ThriftyError,
     UnknownRound,
 )
-from thrifty.parameters import Whole, check_parameter
+from thrifty.parameters import Whole, as_float, check_parameter, is_whole
 from thrifty.policies import policy_named, registered_name
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.rounds import Observation
+from thrifty.record import Record
 from thrifty.saving import read_archive, write_archive
 from thrifty.seeds import Seed
 from thrifty.simulation import policy_maker, require_parameters
@@ -109,8 +108,8 @@ class Agent:
         self.policy = policy
         self._history = history
         self._next_id = 1
-        self._open: dict[int, _Record] = {}
-        self._closed: dict[int, _Record] = {}
+        self._open: dict[int, Record] = {}
+        self._closed: dict[int, Record] = {}
 
     @property
     def open_rounds(self) -> tuple[int, ...]:
@@ -138,7 +137,7 @@ class Agent:
                 )
             self.policy.read_price_list(_price_list(self.problem, prices))
         purchase = self.policy.choose_features()
-        record = _Record(self._next_id, tuple(purchase.mask.tolist()), int(purchase.purpose), known)
+        record = Record(self._next_id, tuple(purchase.mask.tolist()), int(purchase.purpose), known)
         self._open[record.id] = record
         self._next_id += 1
         return self._view(record)
@@ -155,12 +154,13 @@ class Agent:
                 f"round {round_id} has not acted yet, so it cannot have a reward: call act first, "
                 "or abandon it."
             )
-        self.policy.update(record.observation(self.problem), record.action, reward)
-        self._close(replace(record, status="told", reward=float(reward)))
+        self.policy.update(record.observation(), record.action, reward)
+        record.reward = float(reward)
+        self._close(record, "told")
 
     def abandon(self, round_id: int) -> None:
         """Close a round whose reward will never come; the policy learns nothing from it."""
-        self._close(replace(self._find_open(round_id), status="abandoned"))
+        self._close(self._find_open(round_id), "abandoned")
 
     def explain(self, round_id: int) -> dict[str, Any]:
         """Say what is known of a round, in plain JSON values.
@@ -238,24 +238,21 @@ class Agent:
         to_buy = record.to_buy(self.problem)
         _require_exactly(self.problem, values, to_buy, "values", round_id)
         _require_exactly(self.problem, costs, to_buy, "costs", round_id)
-        record = replace(
-            record,
-            bought=_codes(self.problem, values),
-            costs={self.problem.feature_index(name): _cost(name, costs[name]) for name in to_buy},
-        )
+        bought = _codes(self.problem, values)
+        paid = {self.problem.feature_index(name): _cost(name, costs[name]) for name in to_buy}
         mask = None if available is None else _action_mask(self.problem, available)
-        observation = record.observation(self.problem)
+        observation = record.observing(bought, paid)
         action_values = _finite_or_none(self.policy.action_values(observation))
         action = int(self.policy.choose_action(observation, available=mask))
-        self._open[round_id] = replace(
-            record, status="acted", action=action, action_values=action_values
-        )
+        # Only now: what is refused changes nothing.
+        record.bought, record.costs, record.seen = bought, paid, observation
+        record.status, record.action, record.action_values = "acted", action, action_values
         return self.problem.actions[action]
 
-    def _view(self, record: _Record) -> Round:
+    def _view(self, record: Record) -> Round:
         return Round(record.id, record.to_buy(self.problem), self)
 
-    def _find_open(self, round_id: int) -> _Record:
+    def _find_open(self, round_id: int) -> Record:
         self._require_issued(round_id)
         if round_id not in self._open:
             end = self._closed[round_id].status if round_id in self._closed else "closed"
@@ -265,13 +262,13 @@ class Agent:
         return self._open[round_id]
 
     def _require_issued(self, round_id: int) -> None:
-        number = isinstance(round_id, numbers.Integral) and not isinstance(round_id, bool)
-        if not number or not 0 < round_id < self._next_id:
+        if not is_whole(round_id) or not 0 < round_id < self._next_id:
             raise UnknownRound(
                 f"round {round_id!r} was never asked for: use the id of a round from ask."
             )
 
-    def _close(self, record: _Record) -> None:
+    def _close(self, record: Record, status: str) -> None:
+        record.status, record.seen = status, None
         del self._open[record.id]
         self._closed[record.id] = record
         if len(self._closed) > self._history:
@@ -281,105 +278,25 @@ class Agent:
         return f"Agent({self.policy!r}, {len(self._open)} open rounds)"
 
 
-@dataclass(frozen=True)
-class _Record:
-    """What the agent knows of one round; features by position, so that files stay small."""
-
-    id: int
-    chosen: tuple[bool, ...]
-    purpose: int
-    free: Mapping[int, int]
-    bought: Mapping[int, int] = field(default_factory=dict)
-    costs: Mapping[int, float] = field(default_factory=dict)
-    status: str = "asked"
-    action: int | None = None
-    action_values: tuple[float | None, ...] | None = None
-    reward: float | None = None
-
-    def to_buy(self, problem: Problem) -> tuple[str, ...]:
-        """Return the names of the features that were chosen and are not free."""
-        return tuple(
-            feature.name
-            for i, feature in enumerate(problem.features)
-            if self.chosen[i] and i not in self.free
-        )
-
-    def observation(self, problem: Problem) -> Observation:
-        """Return what the policy sees: free features at no cost, bought ones at theirs."""
-        codes = np.full(problem.n_features, -1, dtype=np.int64)
-        costs = np.full(problem.n_features, np.nan)
-        for i, code in self.free.items():
-            codes[i], costs[i] = code, 0.0
-        for i, code in self.bought.items():
-            codes[i], costs[i] = code, self.costs[i]
-        return Observation(codes, costs, self.purpose)
-
-    def explained(self, problem: Problem) -> dict[str, Any]:
-        """Return the round by names, as plain JSON values."""
-        features, actions = problem.features, problem.actions
-        values = self.action_values
-        return {
-            "id": self.id,
-            "status": self.status,
-            "purpose": self.purpose,
-            "to_buy": list(self.to_buy(problem)),
-            "bought": {
-                features[i].name: {"level": features[i].levels[code], "cost": self.costs[i]}
-                for i, code in self.bought.items()
-            },
-            "free": {features[i].name: features[i].levels[k] for i, k in self.free.items()},
-            "action": None if self.action is None else actions[self.action],
-            "action_values": None if values is None else dict(zip(actions, values, strict=True)),
-            "reward": self.reward,
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON values; `from_dict` is the way back."""
-        return {
-            **{name: getattr(self, name) for name in ("id", "purpose", "status", "action")},
-            "chosen": [i for i, chosen in enumerate(self.chosen) if chosen],
-            "features": len(self.chosen),
-            "free": list(self.free.items()),
-            "bought": [(i, code, self.costs[i]) for i, code in self.bought.items()],
-            "action_values": self.action_values,
-            "reward": self.reward,
-        }
-
-    @classmethod
-    def from_dict(cls, description: Mapping[str, Any]) -> _Record:
-        """Rebuild a record from what `to_dict` returned."""
-        chosen, values = set(description["chosen"]), description["action_values"]
-        return cls(
-            id=description["id"],
-            chosen=tuple(i in chosen for i in range(description["features"])),
-            purpose=description["purpose"],
-            free={i: code for i, code in description["free"]},  # noqa: C416 (pairs are lists)
-            bought={i: code for i, code, _ in description["bought"]},
-            costs={i: cost for i, _, cost in description["bought"]},
-            status=description["status"],
-            action=description["action"],
-            action_values=None if values is None else tuple(values),
-            reward=description["reward"],
-        )
-
-
-def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, _Record]:
-    return {record.id: record for record in map(_Record.from_dict, descriptions)}
+def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, Record]:
+    return {record.id: record for record in map(Record.from_dict, descriptions)}
 
 
 def _codes(problem: Problem, levels: Mapping[str, str]) -> dict[int, int]:
+    if not levels:
+        return {}
     positions = {problem.feature_index(name): level for name, level in levels.items()}
-    return {i: problem.features[i].code(level) for i, level in sorted(positions.items())}
+    return {i: problem.features[i].code(positions[i]) for i in sorted(positions)}
 
 
 def _cost(name: str, cost: Any) -> float:
-    number = isinstance(cost, numbers.Real) and not isinstance(cost, bool)
-    if not number or not 0 <= float(cost) < math.inf:
+    number = as_float(cost)
+    if not 0 <= number < math.inf:
         raise InvalidObservation(
             f"feature {name!r} cost {cost!r}: a cost is a finite number of at least 0, anything "
             "else would spoil every later estimate."
         )
-    return float(cost)
+    return number
 
 
 def _price_list(problem: Problem, prices: Mapping[str, float]) -> NDArray[np.float64]:
@@ -389,9 +306,14 @@ def _price_list(problem: Problem, prices: Mapping[str, float]) -> NDArray[np.flo
 
 
 def _require_exactly(
-    problem: Problem, given: Iterable[str], wanted: Iterable[str], what: str, round_id: int | None
+    problem: Problem,
+    given: Mapping[str, Any],
+    wanted: Sequence[str],
+    what: str,
+    round_id: int | None,
 ) -> None:
-    given, wanted = list(given), list(wanted)
+    if len(given) == len(wanted) and all(name in given for name in wanted):
+        return
     for name in given:
         problem.feature_index(name)
     missing = [name for name in wanted if name not in given]

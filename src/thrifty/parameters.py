@@ -109,6 +109,8 @@ LENGTH = Whole(1, 10**8)
 
 def is_whole(value: Any) -> bool:
     """Whether `value` is an integer, Python's or numpy's, and not a bool."""
+    if type(value) is int:  # by far the most frequent, and ten times as fast
+        return True
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -118,6 +120,8 @@ def as_float(value: Any) -> float:
     >>> as_float("1"), as_float(True), as_float(10**400)
     (nan, nan, inf)
     """
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from operator import ge
 from types import MappingProxyType
 from typing import Any, ClassVar, final
 
@@ -64,6 +65,7 @@ class Policy(ABC):
         self.problem = problem
         self.rng = policy_generator(seed)
         self.rounds = 0
+        self._levels = tuple(problem.levels.tolist())
         self._every_action = np.ones(problem.n_actions, dtype=np.bool_)
         self._every_action.flags.writeable = False
 
@@ -160,13 +162,13 @@ class Policy(ABC):
 
     def _require_observation(self, observation: Observation) -> None:
         require_instance(observation, Observation, "observation")
-        codes, levels = observation.codes, self.problem.levels
-        if codes.shape != levels.shape:
+        codes, levels = observation.codes, self._levels
+        if codes.size != len(levels):
             raise InvalidObservation(
-                f"an observation of {codes.size} features for a problem of {levels.size}: "
+                f"an observation of {codes.size} features for a problem of {len(levels)}: "
                 "codes must hold one entry per feature."
             )
-        if (codes >= levels).any():
+        if any(map(ge, codes.tolist(), levels)):
             i = int(np.argmax(codes >= levels))
             raise InvalidObservation(
                 f"code {codes[i]} for feature {self.problem.features[i].name!r}, which has "
@@ -182,6 +184,9 @@ class Policy(ABC):
             )
         if not mask.any():
             raise InvalidAction("no action is available: at least one must be, or skip the round.")
+        mask.flags.writeable = (
+            False  # as the mask of all actions is: compiled code tells them apart
+        )
         return mask
 
     def _is_action(self, action: Any) -> bool:

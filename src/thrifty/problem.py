@@ -61,7 +61,14 @@ class Feature:
 
     def code(self, level: str) -> int:
         """Return the position of `level`, counted from 0."""
-        return _position(level, self.levels, f"feature {self.name!r} has no level")
+        try:
+            return self._codes[level]
+        except (KeyError, TypeError):
+            raise _unknown(f"feature {self.name!r} has no level", level, self.levels) from None
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {level: code for code, level in enumerate(self.levels)}
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,11 @@ class Problem:
         return len(self.actions)
 
     @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features, in their order."""
+        return tuple(feature.name for feature in self.features)
+
+    @cached_property
     def levels(self) -> NDArray[np.int64]:
         """|X_i| for every feature, shape (D,)."""
         levels = np.array([len(feature.levels) for feature in self.features], dtype=np.int64)
@@ -137,12 +149,26 @@ class Problem:
 
     def feature_index(self, name: str) -> int:
         """Return the position of the feature called `name`."""
-        names = tuple(feature.name for feature in self.features)
-        return _position(name, names, "the problem has no feature")
+        try:
+            return self._feature_positions[name]
+        except (KeyError, TypeError):
+            known = self._feature_positions
+            raise _unknown("the problem has no feature", name, known) from None
 
     def action_index(self, name: str) -> int:
         """Return the position of the action called `name`."""
-        return _position(name, self.actions, "the problem has no action")
+        try:
+            return self._action_positions[name]
+        except (KeyError, TypeError):
+            raise _unknown("the problem has no action", name, self.actions) from None
+
+    @cached_property
+    def _feature_positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.feature_names)}
+
+    @cached_property
+    def _action_positions(self) -> dict[str, int]:
+        return {name: a for a, name in enumerate(self.actions)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain JSON values; `from_dict` is the way back."""
@@ -160,9 +186,5 @@ class Problem:
         )
 
 
-def _position(name: str, names: tuple[str, ...], complaint: str) -> int:
-    try:
-        return names.index(name)
-    except ValueError:
-        known = ", ".join(map(repr, names))
-        raise UnknownName(f"{complaint} {name!r}: use one of {known}.") from None
+def _unknown(complaint: str, name: str, names: Iterable[str]) -> UnknownName:
+    return UnknownName(f"{complaint} {name!r}: use one of {', '.join(map(repr, names))}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -64,6 +65,14 @@ class Purchase:
         object.__setattr__(self, "mask", _frozen(mask))
 
     @classmethod
+    def trusted(cls, mask: NDArray[np.bool_], purpose: int) -> Purchase:
+        """Return a purchase of a mask that is known to be right; it is not copied."""
+        purchase = object.__new__(cls)
+        object.__setattr__(purchase, "purpose", purpose)
+        object.__setattr__(purchase, "mask", _frozen(mask))
+        return purchase
+
+    @classmethod
     def nothing(cls, problem: Problem) -> Purchase:
         """Buy no feature."""
         return cls(np.zeros(problem.n_features, dtype=np.bool_))
@@ -94,8 +103,19 @@ class Observation:
         costs = as_array(costs, InvalidObservation)
         _require_codes_and_costs(codes, costs)
         object.__setattr__(self, "purpose", _whole_purpose(purpose, InvalidObservation))
-        object.__setattr__(self, "codes", _frozen(codes.astype(np.int64)))
-        object.__setattr__(self, "costs", _frozen(costs.astype(np.float64)))
+        object.__setattr__(self, "codes", _frozen(codes.astype(np.int64, copy=False)))
+        object.__setattr__(self, "costs", _frozen(costs.astype(np.float64, copy=False)))
+
+    @classmethod
+    def trusted(
+        cls, codes: NDArray[np.int64], costs: NDArray[np.float64], purpose: int
+    ) -> Observation:
+        """Return an observation of arrays that are known to be right; they are not copied."""
+        observation = object.__new__(cls)
+        object.__setattr__(observation, "purpose", purpose)
+        object.__setattr__(observation, "codes", _frozen(codes))
+        object.__setattr__(observation, "costs", _frozen(costs))
+        return observation
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -116,6 +136,14 @@ def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
             f"{costs.dtype} and shape {costs.shape}: an observation has one whole-number code and "
             "one cost per feature."
         )
+    for code, cost in zip(codes.tolist(), costs.tolist(), strict=True):
+        known = 0 <= code < 2**63 and 0 <= cost < math.inf
+        if not known and not (code == -1 and math.isnan(cost)):
+            _refuse(codes, costs)
+
+
+def _refuse(codes: NDArray[Any], costs: NDArray[Any]) -> None:
+    """Say what is wrong with codes and costs of which something is."""
     bought = codes >= 0
     if codes.size and not (codes.min() >= -1 and codes.max() < 2**63):
         raise InvalidObservation(
@@ -127,12 +155,10 @@ def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
             f"costs {costs.tolist()} with codes {codes.tolist()}: a cost is nan exactly where the "
             "feature was not bought (code -1)."
         )
-    paid = costs[bought]
-    if not (np.isfinite(paid).all() and (paid >= 0).all()):
-        raise InvalidObservation(
-            f"costs {paid.tolist()} were paid: a cost is a finite number of at least 0, anything "
-            "else would spoil every later estimate."
-        )
+    raise InvalidObservation(
+        f"costs {costs[bought].tolist()} were paid: a cost is a finite number of at least 0, "
+        "anything else would spoil every later estimate."
+    )
 
 
 @dataclass(frozen=True, eq=False)

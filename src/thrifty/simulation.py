@@ -19,7 +19,7 @@ from thrifty.playing import number_of_rounds, play
 from thrifty.policies import policy_named
 from thrifty.policies.compiled import CompiledPolicy, Record
 from thrifty.policy import Policy
-from thrifty.rounds import Runs
+from thrifty.rounds import Observation, Runs
 from thrifty.seeds import world_seed
 
 World = Environment | Callable[[int], Environment]
@@ -82,6 +82,18 @@ def simulate(
         for _ in pool.map(run, range(len(chosen))):
             pass
     return runs
+
+
+def warm_up(name: str) -> None:
+    """Compile a policy's loop and its single calls, and keep them on disk where that is possible.
+
+    >>> warm_up("uniform")
+    """
+    world = Replay([[0, 0], [0, 1]] * 2, [[0.0, 1.0]] * 4, [[0.1, 0.1]] * 4)
+    simulate(name, world, seeds=[0], workers=1)
+    policy = _make_policy(policy_named(name), world, 0, {"horizon": world.horizon})
+    play(policy, world, rounds=2)
+    policy.action_values(Observation([0, -1], [0.1, np.nan]))
 
 
 def policy_maker(policy: str | Callable[..., Policy]) -> Callable[..., Policy]:

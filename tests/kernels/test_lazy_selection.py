@@ -197,6 +197,17 @@ def test_random_histories(levels: tuple[int, ...], forced: bool) -> None:
         pair.follow(rng, rounds, rewards, costs, forced=forced)
 
 
+@pytest.mark.skipif(not COMPILED, reason="a thousand sets a round take too long twice")
+@pytest.mark.parametrize("forced", [True, False])
+@pytest.mark.parametrize("levels", [(3,) * 7, (2,) * 8, (1, 2) * 5])
+def test_as_many_features_as_can_be_enumerated(levels: tuple[int, ...], forced: bool) -> None:
+    rng = np.random.default_rng([len(levels), forced])
+    for k, cost_range in enumerate((0.0, 0.0625)):
+        settings = {"horizon": 1000, "window": 8, "delta": 0.5, "cost_range": cost_range}
+        pair = ncc_pair(levels, 3, k, **settings)
+        pair.follow(rng, 5, "eighths", "sixteenths", forced=forced)
+
+
 @pytest.mark.parametrize("options", list(product([False, True], repeat=len(OPTIONS))))
 def test_every_combination_of_options(options: tuple[bool, ...]) -> None:
     rng = np.random.default_rng(7)

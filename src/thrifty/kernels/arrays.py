@@ -12,3 +12,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = Any
 """An observation set as a 64-bit number (numpy's, or Python's where compilation is off)."""
+
+NONE = -1
+"""In the place of a row's number: there is none."""

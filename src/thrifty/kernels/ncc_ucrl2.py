@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.arrays import NONE, Bools, Floats, Ints
 from thrifty.kernels.choice import last_maximum_unless_all_tie, random_maximum, uniform
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.grid import on_grid
-from thrifty.kernels.observation_sets import best_set, excess_of, fill
+from thrifty.kernels.observation_sets import best_set, fill, kept_excess_of
 from thrifty.kernels.partial_states import (
-    NONE,
     PartialStates,
     count_reward,
     find_cell,
@@ -153,7 +152,7 @@ def choose_features(state: NCCUCRL2State, draws: Floats, mask: Bools) -> int:
         s = tables.live[k]
         if tables.sets[s]["stale"]:
             ball = radius(bounds.probability, tables.sets[s]["seen"], 1.0)
-            excess = excess_of(tables, s, ball, bounds.unseen_mass, bounds.simplex)
+            excess = kept_excess_of(tables, s, ball, bounds.unseen_mass, bounds.simplex)
             tables.sets[s]["excess"] = on_grid(excess)
             tables.sets[s]["stale"] = 0
     fill(best_set(tables, optimistic_prices(state)), mask)

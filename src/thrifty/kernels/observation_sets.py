@@ -14,11 +14,13 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats, Mask
+from thrifty.kernels.arrays import NONE, Bools, Floats, Mask
 from thrifty.kernels.compile import inner
 from thrifty.kernels.optimism import optimistic_mean
-from thrifty.kernels.partial_states import NONE, PartialStates, contains, find_set
+from thrifty.kernels.ordered_cells import below, highest_edge, insert, lowest, lowest_edge
+from thrifty.kernels.partial_states import PartialStates, contains, find_set
 
+MOST_LOOKED_THROUGH = 64  # live cells of a set: below, one after the other is faster
 SIGN = np.int64(-(2**63))  # x ^ SIGN turns the order of unsigned masks into that of signed numbers
 
 
@@ -59,6 +61,85 @@ def excess_of(
     if others:
         masses[n_live] = rest / seen + surplus
     return optimistic_mean(edges, masses, radius, surplus, simplex)
+
+
+@inner
+def kept_excess_of(
+    tables: PartialStates, s: int, radius: float, unseen_mass: bool, simplex: bool
+) -> float:
+    """Return the same as `excess_of`, in fewer steps if the set has many live cells.
+
+    From so many on they are kept in order; below half as many it is not worth its while.
+    """
+    n_live = tables.sets[s]["live_cells"]
+    if tables.sets[s]["in_order"]:
+        if n_live < MOST_LOOKED_THROUGH // 2:
+            _forget_order(tables, s)
+    elif n_live > MOST_LOOKED_THROUGH:
+        put_in_order(tables, s)
+    if tables.sets[s]["in_order"]:
+        return excess_in_order(tables, s, radius, unseen_mass, simplex)
+    return excess_of(tables, s, radius, unseen_mass, simplex)
+
+
+@inner
+def excess_in_order(
+    tables: PartialStates, s: int, radius: float, unseen_mass: bool, simplex: bool
+) -> float:
+    """Return what `excess_of` does, for a set whose live cells are in order.
+
+    It is `optimistic_mean` with counts in the place of masses; the partial states that are not
+    live have edge 0, and stand between the negative and the positive edges.
+    """
+    sets = tables.sets
+    root = tables.cells[sets[s]["root"]]
+    seen = float(sets[s]["seen"])
+    surplus = (sets[s]["states"] - sets[s]["cells"]) / seen if unseen_mass else 0.0
+    others = sets[s]["states"] > sets[s]["live_cells"]
+    rest = seen - root["mass"] + surplus * seen if others else 0.0
+    best, worst = highest_edge(tables, s), lowest_edge(tables, s)
+    if others:
+        best, worst = max(best, 0.0), min(worst, 0.0)
+    mean = root["weighted"] / seen
+    up = max(0.0, (radius - surplus) / 2)
+    if not simplex:
+        return mean + up * best - (up + surplus) * worst
+    at_best = root["mass"] - below(tables, s, best)[0]
+    if others and best == 0.0:
+        at_best += rest
+    up = min(up, max(0.0, 1.0 - at_best / seen))
+    return mean + up * best - _lowest_with(tables, s, (up + surplus) * seen, rest) / seen
+
+
+@inner
+def _lowest_with(tables: PartialStates, s: int, amount: float, rest: float) -> float:
+    """Return the sum over the lowest `amount`, where `rest` has edge 0."""
+    mass, weighted = below(tables, s, 0.0)
+    if amount <= mass:
+        return lowest(tables, s, amount)
+    if amount <= mass + rest:
+        return weighted
+    return lowest(tables, s, amount - rest)
+
+
+@inner
+def put_in_order(tables: PartialStates, s: int) -> None:
+    """Begin to keep the live cells of the set in order."""
+    tables.sets[s]["in_order"] = 1
+    c = tables.sets[s]["first_live"]
+    while c != NONE:
+        insert(tables, s, c)
+        c = tables.cells[c]["next_live"]
+
+
+@inner
+def _forget_order(tables: PartialStates, s: int) -> None:
+    tables.sets[s]["in_order"] = 0
+    tables.sets[s]["root"] = NONE
+    c = tables.sets[s]["first_live"]
+    while c != NONE:
+        tables.cells[c]["ordered"] = 0
+        c = tables.cells[c]["next_live"]
 
 
 @inner

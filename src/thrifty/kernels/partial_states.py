@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.kernels.arrays import Floats, Ints, Mask
+from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.compile import inner, jit
+from thrifty.kernels.ordered_cells import insert, refresh, remove
 
 MAX_FEATURES = 64
-NONE = -1
 
 SET = np.dtype(
     [
@@ -37,6 +37,8 @@ SET = np.dtype(
         ("place", np.int64),  # among the live sets
         ("stale", np.int64),  # the excess must be computed again
         ("excess", np.float64),
+        ("in_order", np.int64),  # whether the live cells are kept in order (see `ordered_cells`)
+        ("root", np.int64),
     ],
     align=True,
 )
@@ -50,6 +52,12 @@ CELL = np.dtype(
         ("next", np.int64),
         ("next_live", np.int64),
         ("previous_live", np.int64),
+        ("ordered", np.int64),  # whether it stands in its set's order; the rest belongs to that
+        ("left", np.int64),
+        ("right", np.int64),
+        ("parent", np.int64),
+        ("mass", np.int64),
+        ("weighted", np.float64),
     ],
     align=True,
 )
@@ -228,6 +236,7 @@ def _set_of(tables: PartialStates, mask: Mask) -> int:
     sets[s]["mask"] = mask
     sets[s]["first"] = NONE
     sets[s]["first_live"] = NONE
+    sets[s]["root"] = NONE
     sets[s]["states"] = 1.0
     n = tables.levels.size
     for i in range(n):
@@ -252,6 +261,13 @@ def _make_up(tables: PartialStates, s: int, larger: int) -> None:
 
 
 @inner
+def _count(tables: PartialStates, c: int) -> None:
+    tables.cells[c]["seen"] += 1
+    if tables.cells[c]["ordered"]:
+        refresh(tables, c)
+
+
+@inner
 def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
     """Count a round that observed the partial state `codes`; return its cell.
 
@@ -263,13 +279,13 @@ def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
         sets[own]["seen"] += 1
         sets[own]["stale"] = 1
         c = _cell_of(tables, own, codes)
-        tables.cells[c]["seen"] += 1
+        _count(tables, c)
         return c
     for s in range(tables.sizes[0]):
         if sets[s]["mask"] & ~sets[own]["mask"] == 0:
             sets[s]["seen"] += 1
             sets[s]["stale"] = 1
-            tables.cells[_cell_of(tables, s, codes)]["seen"] += 1
+            _count(tables, _cell_of(tables, s, codes))
     c = _cell_of(tables, own, codes)
     tables.cells[c]["bought"] += 1
     return c
@@ -320,6 +336,8 @@ def _leave(tables: PartialStates, c: int) -> None:
     """Make cell c not live, and its set if it was the last one."""
     cells, sets = tables.cells, tables.sets
     s = cells[c]["set"]
+    if cells[c]["ordered"]:
+        remove(tables, s, c)
     before, after = cells[c]["previous_live"], cells[c]["next_live"]
     if before == NONE:
         sets[s]["first_live"] = after
@@ -338,5 +356,10 @@ def _leave(tables: PartialStates, c: int) -> None:
 @inner
 def set_edge(tables: PartialStates, c: int, edge: float) -> None:
     """Note the edge of cell c."""
+    s = tables.cells[c]["set"]
+    if tables.cells[c]["ordered"]:
+        remove(tables, s, c)
     tables.cells[c]["edge"] = edge
-    tables.sets["stale"][tables.cells[c]["set"]] = 1
+    if tables.sets[s]["in_order"] and tables.cells[c]["counted"] > 0:
+        insert(tables, s, c)
+    tables.sets["stale"][s] = 1

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.kernels.arrays import Bools, Floats, Ints
+from thrifty.kernels.arrays import NONE, Bools, Floats, Ints
 from thrifty.kernels.choice import first_maximum, last_maximum_unless_all_tie, uniform
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.grid import on_grid
 from thrifty.kernels.observation_sets import best_set, excess_of, fill
 from thrifty.kernels.partial_states import (
-    NONE,
     PartialStates,
     count_reward,
     find_cell,

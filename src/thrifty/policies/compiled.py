@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thrifty.errors import DamagedFile, InvalidParameter
-from thrifty.kernels import loop
-from thrifty.kernels.steps import STEPS, Steps
+from thrifty.kernels import live, loop
+from thrifty.kernels.steps import STEPS
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, as_array
 
 World = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+NO_DRAWS = np.empty(0)
 Record = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -32,35 +32,41 @@ class CompiledPolicy(Policy):
     growing: ClassVar[frozenset[str]] = frozenset()
     """The names of the state's arrays that get longer when `_grow` is called."""
     _state: NamedTuple
-
-    @cached_property
-    def _steps(self) -> Steps:
-        return STEPS[type(self._state)]
+    _held: tuple[NamedTuple, Any] | None = None
 
     def _choose_features(self) -> Purchase:
         mask = np.empty(self.problem.n_features, dtype=np.bool_)
-        purpose = self._steps.choose_features(
-            self._state, self.rng.random(self.feature_draws), mask
-        )
-        return Purchase(mask, purpose)
+        purpose = live.features_chosen(self._hold(), self._draws(self.feature_draws), mask)
+        return Purchase.trusted(mask, purpose)
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
-        draws = self.rng.random(self.action_draws)
-        action: int = self._steps.choose_action(
-            self._state, observation.codes, available, draws, observation.purpose
+        draws = self._draws(self.action_draws)
+        return live.action_chosen(
+            self._hold(), observation.codes, available, draws, observation.purpose
         )
-        return action
 
     def _update(self, observation: Observation, action: int, reward: float) -> None:
-        if not self._steps.has_room(self._state):
+        seen = (observation.codes, observation.costs, action, reward, observation.purpose)
+        while not live.learnt(self._hold(), *seen):
             self._grow()
-        self._steps.update(
-            self._state, observation.codes, observation.costs, action, reward, observation.purpose
-        )
 
     def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:
-        values = self._steps.action_values
-        return None if values is None else values(self._state, observation.codes)
+        if STEPS[type(self._state)].action_values is None:
+            return None
+        return live.values(self._hold(), observation.codes)
+
+    def _hold(self) -> Any:
+        """Return the state as single calls want it."""
+        if self._held is None or self._held[0] is not self._state:
+            self._held = (self._state, live.hold(self._state))
+        return self._held[1]
+
+    def _draws(self, number: int) -> NDArray[np.float64]:
+        return self.rng.random(number) if number else NO_DRAWS
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the pointer: a copy has arrays of its own."""
+        return {name: value for name, value in vars(self).items() if name != "_held"}
 
     def run_compiled(self, world: World, out: Record) -> None:
         """Play the rounds of `world`, (contexts, rewards, costs), and record them in `out`.

@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 
 from thrifty.kernels import sim_oos as kernel
 from thrifty.kernels.partial_states import GROWING, MAX_FEATURES
+from thrifty.kernels.steps import STEPS
 from thrifty.parameters import FLAG, Real
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit, require_prices
 from thrifty.problem import Problem
@@ -53,7 +54,7 @@ class SimOOS(CompiledPolicy):
 
     def read_price_list(self, prices: ArrayLike) -> None:
         """Take the prices now in force, one per feature, for the next plan."""
-        self._steps.read_prices(self._state, require_prices(self.problem, prices))
+        STEPS[type(self._state)].read_prices(self._state, require_prices(self.problem, prices))
 
     def _grow(self) -> None:
         self._state = kernel.grow(self._state)
