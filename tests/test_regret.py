@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -92,6 +94,23 @@ def test_expected_regret_is_the_naive_one(hindsight: bool) -> None:
         assert np.array_equal(expected_regret(run, drawn), regret[k])
 
 
+def test_the_order_of_the_truths_states_is_no_matter() -> None:
+    world = World.random(levels=(3, 2, 4), rounds=90, reward_changes=(30,), seed=4)
+    drawn = world.draw(1)
+    order = np.random.default_rng(0).permutation(len(drawn.truth.states))
+    truth = drawn.truth
+    turned = replace(
+        truth,
+        states=truth.states[order],
+        probabilities=truth.probabilities[order],
+        rewards=truth.rewards[:, :, order],
+        within=truth.within[:, order],
+    )
+    other = Replay(drawn.contexts, drawn.rewards, drawn.costs, problem=drawn.problem, truth=turned)
+    run = random_runs(drawn, (0,))[0]
+    np.testing.assert_allclose(expected_regret(run, other), naive_regret(run, drawn), atol=1e-12)
+
+
 def test_expected_and_realised_regret_agree_on_average() -> None:
     world = World.random(rounds=20_000, reward_changes=(9_000,), cost_noise="bernoulli", seed=5)
     drawn = world.draw(2)
@@ -124,6 +143,17 @@ def test_a_truth_must_know_every_state() -> None:
     run = run_of(TABLE, np.zeros((4, 2), bool), np.zeros(4, int))
     with pytest.raises(InvalidTable, match=r"round 1 has the state \[1, 0\]"):
         expected_regret(run, stranger)
+    # The unknown state is before, between or after all known ones.
+    for known, unknown in (([0, 1], [0, 0]), ([0, 0], [1, 1]), ([0, 0], [0, 1])):
+        rows = [known, known, [1, 0], unknown]
+        known_only = Replay(
+            [known, known, [1, 0], known], TABLE.rewards, TABLE.costs, problem=TABLE.problem
+        )
+        other = Replay(
+            rows, TABLE.rewards, TABLE.costs, problem=TABLE.problem, truth=known_only.truth
+        )
+        with pytest.raises(InvalidTable, match="round 3 has the state"):
+            expected_regret(run, other)
 
 
 def test_realised_regret_by_hand() -> None:

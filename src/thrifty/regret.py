@@ -9,6 +9,7 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.environments.oracle_plan import strides_of
 from thrifty.environments.replay import Replay
 from thrifty.environments.truth import Truth
 from thrifty.errors import InvalidTable
@@ -31,10 +32,10 @@ def expected_regret(run: Run, world: Drawable | Callable[[int], Replay]) -> Floa
     `world` is what was played: a table, or for the `Runs` of `simulate` whatever was given to it;
     then every seed is compared with the world of its own.
 
-    It is rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t), where psi_t is the partial
+    It is `rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t)`, where psi_t is the partial
     state that was bought. Given everything before round t, and so I_t and the rule h_t, psi_t
     occurs with probability p(psi): the expectation of r_t(h_t(psi_t), psi_t) is the reward part of
-    equation (2), and that of the whole is rho*_t - rho_t of the policy, the term of equation (6).
+    equation (2), and that of the whole is `rho*_t - rho_t` of the policy, the term of equation (6).
     The noise of rewards and costs is gone; only the chance of which psi_t comes up is left, so a
     single round may be negative. If the truth is only the table's own means in hindsight, p is
     the frequency over all rounds and the equality holds as well as rounds are exchangeable.
@@ -113,27 +114,34 @@ def _mean_rewards(run: Run, truth: Truth, states: NDArray[np.intp]) -> Floats:
     means = np.empty(run.actions.shape)
     for number in np.unique(masks):
         where = np.nonzero(masks == number)
-        mask, t = run.observed[where][0], where[-1]
-        psi = truth.partial_states(mask)[states[t]]
-        means[where] = truth.mean_rewards(mask)[truth.reward_piece[t], run.actions[where], psi]
+        t = where[-1]
+        psi, rewards = _of_set(truth, tuple(run.observed[where][0]))
+        means[where] = rewards[truth.reward_piece[t], run.actions[where], psi[states[t]]]
     return means
+
+
+@lru_cache(maxsize=128)  # several runs of one world buy the same sets
+def _of_set(truth: Truth, mask: tuple[bool, ...]) -> tuple[NDArray[np.int64], Floats]:
+    return truth.partial_states(mask), truth.mean_rewards(mask)
 
 
 @lru_cache(maxsize=4)  # several runs of one world come one after the other
 def _states(replay: Replay) -> NDArray[np.intp]:
-    states = replay.truth.states
-    _, inverse = np.unique(np.concatenate([states, replay.contexts]), axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    place = np.full(inverse.max() + 1, -1)
-    place[inverse[: len(states)]] = np.arange(len(states))
-    found = place[inverse[len(states) :]]
-    if (found < 0).any():
-        t = int(np.argmax(found < 0))
+    """Return which of the truth's states every round has."""
+    truth = replay.truth
+    strides = strides_of(truth.levels, np.ones(len(truth.levels), dtype=np.bool_))
+    keys = truth.states @ strides
+    order = np.argsort(keys)
+    wanted = replay.contexts @ strides
+    places: NDArray[np.intp] = order[np.searchsorted(keys[order], wanted).clip(max=len(keys) - 1)]
+    unknown = keys[places] != wanted
+    if unknown.any():
+        t = int(np.argmax(unknown))
         raise InvalidTable(
             f"round {t} has the state {replay.contexts[t].tolist()}, which the truth does not "
             "list: a truth must know every state that occurs."
         )
-    return found
+    return places
 
 
 def _require_of(run: Run, replay: Replay) -> None:

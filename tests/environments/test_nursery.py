@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,18 @@ def test_tuning() -> None:
         assert np.array_equal(replay.rewards[region, arm] == 1, ill[region])
 
 
+def test_tuning_without_changes() -> None:
+    changing, replay = nursery.tuning(), nursery.tuning(changes=False)
+    assert (replay.horizon, replay.reward_changes, replay.cost_changes) == (2630, (), ())
+    assert label_shifts(replay) == [0]
+    assert np.array_equal(replay.contexts, changing.contexts)
+    assert np.array_equal(replay.costs, changing.costs)
+    # Only labels are shifted, and those before the first change are not.
+    assert np.array_equal(replay.rewards[:1000], changing.rewards[:1000])
+    for later in (slice(1000, 2000), slice(2000, None)):
+        assert not np.array_equal(replay.rewards[later], changing.rewards[later])
+
+
 def label_shifts(replay: Replay) -> list[int]:
     """Return the arm that pays for health not_recom in each region: its label's shift."""
     ill = replay.contexts[:, 4] == 0
@@ -156,7 +169,14 @@ def test_oracle_totals_stay_what_they_are(make: Callable[..., Replay], total: fl
 
 
 @pytest.mark.parametrize(
-    "make", [nursery.published, nursery.tuning, nursery.shuffled, nursery.stationary]
+    "make",
+    [
+        nursery.published,
+        nursery.tuning,
+        partial(nursery.tuning, changes=False),
+        nursery.shuffled,
+        nursery.stationary,
+    ],
 )
 def test_one_action_pays_in_every_round(make: Callable[..., Replay]) -> None:
     replay = make()

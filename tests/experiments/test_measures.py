@@ -1,53 +1,52 @@
 """Measures by hand, and statistics with stated error rates."""
 
 import numpy as np
-import polars as pl
 import pytest
 
+from figures.small_tables import table_from, table_of_gains, table_of_regrets
 from thrifty.experiments.measures import (
     bootstrap_interval,
     difference,
+    longest,
     sign_flip_test,
     summaries,
     totals,
 )
 
 
-def table(gains: dict[str, list[float]]) -> pl.DataFrame:
-    """Return a table in which every gain comes in two equal blocks, all of it reward."""
-    measures = ("gain", "reward", "cost", "expected_regret", "realised_regret")
-    rows = [
-        {
-            "policy": policy,
-            "seed": seed,
-            "measure": measure,
-            "key": "",
-            "round": start,
-            "value": value / 2 if measure in ("gain", "reward") else 0.0,
-        }
-        for policy, values in gains.items()
-        for seed, value in enumerate(values)
-        for measure in measures
-        for start in (0, 10)
-    ]
-    return pl.DataFrame(rows)
-
-
 def test_totals_add_up_the_blocks() -> None:
-    rows = totals(table({"b": [1.0, 2.0], "a": [3.0, 4.0]}))
+    rows = totals(table_of_gains({"b": [1.0, 2.0], "a": [3.0, 4.0]}))
     assert rows["policy"].to_list() == ["b", "b", "a", "a"]
     assert rows["gain"].to_list() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_summaries_by_hand() -> None:
-    b, a, oracle = summaries(table({"b": [1.0, 5.0], "a": [3.0, 4.0], "Oracle": [9.0, 9.0]}))
+    b, a, oracle = summaries(
+        table_of_gains({"b": [1.0, 5.0], "a": [3.0, 4.0], "Oracle": [9.0, 9.0]})
+    )
     assert (b.policy, b.gain, b.worst, b.best, b.wins) == ("b", 3.0, 1.0, 5.0, 0.5)
     assert (a.gain, a.reward, a.cost, a.wins, a.seeds) == (3.5, 3.5, 0.0, 0.5, 2)
     assert oracle.low == oracle.high == 9.0
 
 
+def test_only_the_longest_runs_are_summed_up() -> None:
+    table = table_of_regrets({"a": {100: [1.0, 2.0], 50: [30.0, 40.0]}})
+    assert longest(table)["horizon"].unique().to_list() == [100]
+    (row,) = summaries(table)
+    assert (row.expected_regret, row.seeds) == (1.5, 2)
+    assert totals(table)["horizon"].to_list() == [50, 100, 50, 100]
+
+
+def test_the_order_of_the_rows_is_no_matter() -> None:
+    table = table_of_gains({"b": [1.0, 5.0], "a": [3.0, 4.0]})
+    backwards = table_from(table.rows()[::-1])
+    assert sorted(summaries(backwards), key=lambda row: row.policy) == sorted(
+        summaries(table), key=lambda row: row.policy
+    )
+
+
 def test_differences_are_paired() -> None:
-    it = difference(table({"b": [1.0, 50.0, 7.0], "a": [3.0, 52.0, 9.0]}), "a", "b")
+    it = difference(table_of_gains({"b": [1.0, 50.0, 7.0], "a": [3.0, 52.0, 9.0]}), "a", "b")
     assert (it.mean, it.low, it.high, it.seeds) == (2.0, 2.0, 2.0, 3)
 
 

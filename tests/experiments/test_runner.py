@@ -3,37 +3,52 @@
 import os
 import signal
 import subprocess
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from thrifty.errors import SaveError
+from experiments.small_experiments import EXPERIMENT, SPEC, THRIFTY, files_below, written
+from thrifty.errors import InvalidTable, SaveError
 from thrifty.experiments.cells import Cell, cells_of
-from thrifty.experiments.runner import TABLE, run
-from thrifty.experiments.spec import Entry, Experiment
+from thrifty.experiments.engines import Here
+from thrifty.experiments.results import TABLE, Results, read_results
+from thrifty.experiments.runner import CELLS, Store, run, run_all
+from thrifty.experiments.spec import Entry, Experiment, find
 from thrifty.experiments.worlds import world_named
 from thrifty.simulation import simulate
 
-EXPERIMENT = Experiment(
-    id="small",
-    title="Small",
-    world="random",
-    world_params={"levels": [2, 3], "n_actions": 2, "rounds": 450, "reward_changes": [200]},
-    entries=(
-        Entry("oracle", "oracle"),
-        Entry("ncc", "ncc-ucrl2", {"window": 60, "cost_range": 0.05}),
-        Entry("ucb1", "ucb1", {"alpha": 0.3}),
-    ),
-    seeds=(0, 1, 2, 3),
-)
+
+def number_bytes(results: Results) -> bytes:
+    """Return the numbers of the table, bit by bit."""
+    return results.table["value"].to_numpy().tobytes()
+
+
+def require_same(one: Results, other: Results) -> None:
+    assert one.table.equals(other.table)
+    assert number_bytes(one) == number_bytes(other)
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """Return the list of all cells that are computed from now on, by this process."""
+    cells: list[Cell] = []
+    compute = Cell.compute
+
+    def noted(self: Cell) -> pl.DataFrame:
+        cells.append(self)
+        return compute(self)
+
+    monkeypatch.setattr(Cell, "compute", noted)
+    return cells
 
 
 def test_the_table_adds_up_to_the_runs(tmp_path: Path) -> None:
-    table = run(EXPERIMENT, tmp_path, workers=1)
+    table = run(EXPERIMENT, tmp_path, workers=1).table
     world = world_named("random")
     for entry in EXPERIMENT.entries:
         runs = simulate(
@@ -53,31 +68,96 @@ def test_the_table_adds_up_to_the_runs(tmp_path: Path) -> None:
             assert total["reward_by_observations"] == pytest.approx(one.rewards.sum())
     regret = table.filter((pl.col("policy") == "oracle") & (pl.col("measure") == "realised_regret"))
     assert regret["value"].abs().max() == 0
+    assert table["horizon"].unique().to_list() == [450]
+
+
+def test_the_table_is_in_the_order_of_the_specification(tmp_path: Path) -> None:
+    table = run(replace(EXPERIMENT, seeds=(2, 0)), tmp_path, workers=1).table
+    places = table.select("seed", "policy").unique(maintain_order=True).rows()
+    assert places == [(seed, it.label) for seed in (2, 0) for it in EXPERIMENT.entries]
+
+
+def test_what_is_returned_is_what_is_written(tmp_path: Path) -> None:
+    results = run(EXPERIMENT, tmp_path, workers=1)
+    assert results.experiment == EXPERIMENT
+    again = read_results(tmp_path / "small")
+    assert again.experiment == EXPERIMENT
+    require_same(again, results)
+    assert files_below(tmp_path / "small") == [tmp_path / "small" / TABLE]
+    assert len(files_below(tmp_path / CELLS)) == 12
 
 
 def test_blocks_begin_where_they_say(tmp_path: Path) -> None:
-    table = run(replace(EXPERIMENT, seeds=(0,), rounds=250), tmp_path, workers=1)
+    shorter = replace(EXPERIMENT, seeds=(0,), horizons=(250,))
+    table = run(shorter, tmp_path, workers=1).table
     rounds = table.filter((pl.col("policy") == "ucb1") & (pl.col("measure") == "gain"))["round"]
     assert rounds.to_list() == list(range(0, 250, 3))
 
 
+def test_every_horizon_is_a_run_of_its_own(tmp_path: Path) -> None:
+    world = {key: value for key, value in EXPERIMENT.world_params.items() if key != "rounds"}
+    grown = replace(EXPERIMENT, world_params=world, horizons=(210, 300), seeds=(1,))
+    table = run(grown, tmp_path, workers=1).table
+    chosen = table.filter(pl.col("measure") == "choices").group_by("policy", "horizon")
+    counts = chosen.agg(pl.col("value").sum()).sort("policy", "horizon").rows()
+    labels = [entry.label for entry in grown.entries]
+    assert counts == [(label, t, t) for label in labels for t in (210, 300)]
+    alone = run(replace(grown, id="alone", horizons=(210,)), tmp_path / "other", workers=1).table
+    assert table.filter(pl.col("horizon") == 210).equals(alone)
+
+
 def test_any_number_of_workers_gives_the_same_table(tmp_path: Path) -> None:
-    tables = [run(EXPERIMENT, tmp_path / str(n), workers=n) for n in (1, 2, 4)]
-    assert tables[0].equals(tables[1])
-    assert tables[0].equals(tables[2])
-    assert pl.read_parquet(tmp_path / "2" / TABLE).equals(tables[0])
+    one, two, four = (run(EXPERIMENT, tmp_path / str(n), workers=n) for n in (1, 2, 4))
+    require_same(one, two)
+    require_same(one, four)
+    require_same(one, read_results(tmp_path / "2" / "small"))
 
 
-def test_what_is_there_is_not_computed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_there_is_not_computed_again(tmp_path: Path, computed: list[Cell]) -> None:
     done: list[int] = []
     first = run(EXPERIMENT, tmp_path, workers=1, progress=done.append)
-    assert sum(done) == 12
-    monkeypatch.setattr(Cell, "compute", lambda self: pytest.fail(f"computed {self} again"))
-    assert run(EXPERIMENT, tmp_path, workers=1).equals(first)
-    fewer = run(replace(EXPERIMENT, seeds=(2,)), tmp_path, workers=1)
-    assert fewer.equals(first.filter(pl.col("seed") == 2))
+    assert sum(done) == len(computed) == 12
+    again: list[int] = []
+    require_same(run(EXPERIMENT, tmp_path, workers=1, progress=again.append), first)
+    assert sum(again) == 12
+    fewer = run(replace(EXPERIMENT, seeds=(2,)), tmp_path, workers=1).table
+    assert fewer.equals(first.table.filter(pl.col("seed") == 2))
+    assert len(computed) == 12
+
+
+def test_experiments_share_their_cells(tmp_path: Path, computed: list[Cell]) -> None:
+    more = Entry("by another name", "ucb1", {"alpha": 0.3}), Entry("uniform", "uniform")
+    other = replace(EXPERIMENT, id="other/one", seeds=(2, 3, 4), entries=more)
+    done: list[int] = []
+    store = Store(tmp_path)
+    first, second = run_all([EXPERIMENT, other], store, engine=Here(), progress=done.append)
+    # Of the other's 6 cells ucb1's with seeds 2 and 3 are there already.
+    assert len(computed) == len(set(computed)) == sum(done) == 12 + 4
+    assert len(files_below(tmp_path / CELLS)) == 16
+    require_same(second, run(other, tmp_path, workers=1))
+    require_same(first, read_results(tmp_path / "small"))
+    assert len(computed) == 16
+    require_same(run(other, tmp_path / "alone", workers=1), second)
+
+
+def test_fresh_cells_are_computed_again(tmp_path: Path, computed: list[Cell]) -> None:
+    first = run(EXPERIMENT, tmp_path, workers=1)
+    few = replace(EXPERIMENT, seeds=(0,))
+    run(few, tmp_path, workers=1, fresh=True)
+    assert len(computed) == 12 + 3  # and the others are kept
+    require_same(run(EXPERIMENT, tmp_path, workers=1), first)
+    assert len(computed) == 15
+
+
+def test_policies_that_are_the_same_both_have_their_rows(
+    tmp_path: Path, computed: list[Cell]
+) -> None:
+    entries = tuple(Entry(label, "ucb1", {"alpha": 0.3}) for label in ("one", "two"))
+    table = run(replace(EXPERIMENT, entries=entries, seeds=(0, 1)), tmp_path, workers=1).table
+    assert len(computed) == 2
+    one, two = (table.filter(pl.col("policy") == it).drop("policy") for it in ("one", "two"))
+    assert len(one) > 0
+    assert one.equals(two)
 
 
 def test_a_cell_is_known_by_what_it_contains() -> None:
@@ -85,64 +165,105 @@ def test_a_cell_is_known_by_what_it_contains() -> None:
     assert len({cell.key for cell in cells.values()}) == 12
     again = cells_of(replace(EXPERIMENT, id="other", title="Other"))
     assert [cell.key for cell in again.values()] == [cell.key for cell in cells.values()]
-    longer = cells_of(replace(EXPERIMENT, rounds=300))
+    longer = cells_of(replace(EXPERIMENT, horizons=(300,)))
     assert not {cell.key for cell in longer.values()} & {cell.key for cell in cells.values()}
 
 
-SCRIPT = """
-import sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from test_runner import EXPERIMENT
-from dataclasses import replace
-from thrifty.experiments.runner import run
-if __name__ == "__main__":
-    run(replace(EXPERIMENT, seeds=tuple(range(12))), Path({folder!r}), workers={workers})
-"""
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:1000])
 
 
-def started(folder: Path, workers: int) -> "subprocess.Popen[bytes]":
-    script = folder.with_suffix(".py")
-    tests = str(Path(__file__).parent)
-    script.write_text(SCRIPT.format(tests=tests, folder=str(folder), workers=workers))
-    return subprocess.Popen([sys.executable, str(script)], start_new_session=True)
+def of_another_kind(path: Path) -> None:
+    pl.DataFrame({"a": [1]}).write_parquet(path)
+
+
+@pytest.mark.parametrize("spoil", [cut, of_another_kind])
+def test_a_spoilt_cell_is_told_by_its_folder(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    first = run(EXPERIMENT, tmp_path, workers=1)
+    spoil(files_below(tmp_path / CELLS)[5])
+    with pytest.raises(InvalidTable, match="is spoilt") as caught:
+        run(EXPERIMENT, tmp_path, workers=1)
+    assert str(tmp_path / CELLS) in str(caught.value)
+    assert "--fresh" in str(caught.value)
+    require_same(run(EXPERIMENT, tmp_path, workers=1, fresh=True), first)
+
+
+def test_a_spoilt_cell_is_told_in_one_line(tmp_path: Path) -> None:
+    run(EXPERIMENT, tmp_path, workers=1)
+    files_below(tmp_path / CELLS)[5].write_text("no cell\n")
+    with pytest.raises(InvalidTable) as caught:
+        run(EXPERIMENT, tmp_path, workers=1)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def long_experiment(folder: Path) -> Experiment:
+    """Return an experiment of 160 short runs, as `started` runs it."""
+    return find(written(folder, SPEC.replace("0:4", "0:80"), "long.toml"))
+
+
+def started(folder: Path, out: Path, *, workers: int) -> "subprocess.Popen[bytes]":
+    """Start the long experiment, with its workers in a process group of their own."""
+    arguments = "run", folder / "long.toml", "--out", out, "--workers", str(workers)
+    return subprocess.Popen(
+        [THRIFTY, *map(str, arguments)],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def finished(out: Path) -> int:
+    return len(list((out / CELLS).glob("[!.]*.parquet")))
+
+
+def wait_for_more(process: "subprocess.Popen[bytes]", out: Path, before: int) -> None:
+    """Wait until a new cell is there, or the process is done."""
+    deadline = time.monotonic() + 60
+    while process.poll() is None and finished(out) == before and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_table(tmp_path: Path) -> None:
-    experiment = replace(EXPERIMENT, seeds=tuple(range(12)))
+    experiment, out = long_experiment(tmp_path), tmp_path / "killed"
     undisturbed = run(experiment, tmp_path / "whole", workers=1)
-    folder = tmp_path / "killed"
-    for moment in (0.3, 1.2, 1.6, 2.0, 2.4):
-        process = started(folder, workers=2)
-        time.sleep(moment)
+    rng = np.random.default_rng(11)
+    killed = 0
+    for k in range(10):  # seven times at work, three times while it starts
+        process, before = started(tmp_path, out, workers=1 + (k % 4 == 1)), finished(out)
+        if k % 4 == 0:
+            time.sleep(rng.uniform(0, 1))
+        else:
+            wait_for_more(process, out, before)
+            time.sleep(rng.uniform(0, 0.08))
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    assert run(experiment, folder, workers=2).equals(undisturbed)
+        killed += process.wait() == -signal.SIGKILL
+    assert killed > 0
+    require_same(run(experiment, out, workers=2), undisturbed)
 
 
 def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
-    folder = tmp_path / "worker"
-    process = started(folder, workers=2)
-    cells = folder / "cells"
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if cells.exists() and len(list(cells.glob("[!.]*.parquet"))) >= 2:
-            workers = subprocess.run(
-                ["pgrep", "-P", str(process.pid), "-f", "spawn_main"],
-                capture_output=True,
-                text=True,
-                check=False,
-            ).stdout.split()
-            for worker in workers[:1]:
-                os.kill(int(worker), signal.SIGKILL)
-            break
-        time.sleep(0.02)
+    experiment, out = long_experiment(tmp_path), tmp_path / "worker"
+    process = started(tmp_path, out, workers=2)
+    wait_for_more(process, out, 0)
+    workers = subprocess.run(
+        ["pgrep", "-P", str(process.pid), "-f", "spawn_main"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
+    for worker in workers[:1]:
+        os.kill(int(worker), signal.SIGKILL)
     assert process.wait(timeout=120) == 0
-    experiment = replace(EXPERIMENT, seeds=tuple(range(12)))
-    assert run(experiment, tmp_path / "whole", workers=1).equals(pl.read_parquet(folder / TABLE))
+    require_same(run(experiment, tmp_path / "whole", workers=1), read_results(out / "long"))
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SaveError, match="cannot be written"):
         run(EXPERIMENT, tmp_path / "file" / "below", workers=1)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_for_fresh_cells_too(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SaveError, match="cannot be written"):
+        run(EXPERIMENT, tmp_path / "file" / "below", workers=1, fresh=True)

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.small_experiments import written
 from thrifty.errors import InvalidSpec, UnknownName
+from thrifty.experiments.cells import cells_of
 from thrifty.experiments.spec import catalogue, find, parse_seeds
+from thrifty.experiments.worlds import world_named
 
 GOOD = """
 title = "Mine"
@@ -21,26 +24,114 @@ published = [1, 2.5]
 """
 
 
-def written(folder: Path, text: str) -> str:
-    path = folder / "mine.toml"
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
 def test_a_file_is_read(tmp_path: Path) -> None:
     experiment = find(written(tmp_path, GOOD))
     assert (experiment.id, experiment.title, experiment.seeds) == ("mine", "Mine", (0, 1))
-    assert (experiment.world, experiment.rounds) == ("random", 50)
+    assert (experiment.world, experiment.horizons) == ("random", (50,))
     assert experiment.world_params == {"levels": [2, 3]}
     entry = experiment.entries[0]
     assert (entry.label, entry.policy, entry.params) == ("sw-ucb", "sw-ucb", {"tau": 10})
     assert entry.published == (1.0, 2.5)
+    assert (entry.reported, entry.grid, experiment.is_grid) == ({}, (), False)
+
+
+def test_without_rounds_runs_go_to_the_end(tmp_path: Path) -> None:
+    assert find(written(tmp_path, GOOD.replace("rounds = 50", ""))).horizons == ()
+
+
+def test_several_rounds_are_runs_of_their_own(tmp_path: Path) -> None:
+    experiment = find(written(tmp_path, GOOD.replace("rounds = 50", "rounds = [30, 50]")))
+    assert experiment.horizons == (30, 50)
+    cells = cells_of(experiment)
+    assert list(cells) == [("sw-ucb", t, seed) for t in (30, 50) for seed in (0, 1)]
+    assert [cell.rounds for cell in cells.values()] == [30, 30, 50, 50]
+    # A world that can be made for any number of rounds is made for each of them.
+    assert [cell.parsed_world_params["rounds"] for cell in cells.values()] == [30, 30, 50, 50]
+
+
+def test_a_world_that_says_its_rounds_keeps_them(tmp_path: Path) -> None:
+    fixed = GOOD.replace("levels = [2, 3]", "rounds = 70")
+    cells = cells_of(find(written(tmp_path, fixed)))
+    assert {cell.parsed_world_params["rounds"] for cell in cells.values()} == {70}
+    assert {cell.rounds for cell in cells.values()} == {50}
+    published = GOOD.replace('"random"\nlevels = [2, 3]', '"nursery/published"')
+    cells = cells_of(find(written(tmp_path, published)))
+    assert {cell.world_params for cell in cells.values()} == {"{}"}
+
+
+RECOMMENDED = """
+title = "Windows by the theorems"
+seeds = "0:1"
+rounds = [1000, 8000]
+[world]
+name = "random"
+[[policies]]
+policy = "ncc-ucrl2"
+window = "recommended"
+"""
+
+
+def windows(folder: Path, text: str) -> list[int]:
+    cells = cells_of(find(written(folder, text)))
+    return [cell.parsed_params["window"] for cell in cells.values()]
+
+
+def test_the_recommended_window_is_the_horizon_where_nothing_changes(tmp_path: Path) -> None:
+    assert windows(tmp_path, RECOMMENDED) == [1000, 8000]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "reward_changes = [100]",
+        "cost_changes = [0.5]",
+        "reward_changes = [0.25]\ncost_changes = [0.25]",
+    ],
+)
+def test_the_recommended_window_with_one_change(tmp_path: Path, changes: str) -> None:
+    # (T / changes)^(2/3) is 100 and 400; a change of both rewards and costs is one.
+    text = RECOMMENDED.replace('name = "random"', f'name = "random"\n{changes}')
+    assert windows(tmp_path, text) == [100, 400]
+
+
+def test_the_recommended_window_with_eight_changes(tmp_path: Path) -> None:
+    shares = "reward_changes = [0.1, 0.2, 0.3, 0.4, 0.5]\ncost_changes = [0.5, 0.6, 0.7, 0.8]"
+    text = RECOMMENDED.replace('name = "random"', f'name = "random"\n{shares}')
+    assert windows(tmp_path, text) == [25, 100]
+
+
+def test_shares_of_the_rounds_are_rounds() -> None:
+    world = world_named("random")
+    shares = world(0, rounds=200, reward_changes=[0.25, 0.5], cost_changes=[0.1])
+    assert (shares.reward_changes, shares.cost_changes) == ((50, 100), (20,))
+    counted = world(0, rounds=200, reward_changes=[50, 100], cost_changes=[20])
+    assert shares.rewards.tolist() == counted.rewards.tolist()
+
+
+def test_a_recommended_window_needs_rounds(tmp_path: Path) -> None:
+    text = RECOMMENDED.replace("rounds = [1000, 8000]", "")
+    with pytest.raises(InvalidSpec, match="number of rounds"):
+        windows(tmp_path, text)
+
+
+def test_a_grid_says_which_parameters_it_is_over(tmp_path: Path) -> None:
+    text = GOOD.replace("tau = 10", "tau = [10, 20]\nalpha = 0.1\nreported = { tau = 20 }")
+    experiment = find(written(tmp_path, text))
+    assert experiment.is_grid
+    assert [entry.grid for entry in experiment.entries] == [("tau",), ("tau",)]
+    assert [entry.params for entry in experiment.entries] == [
+        {"tau": 10, "alpha": 0.1},
+        {"tau": 20, "alpha": 0.1},
+    ]
+    assert [entry.reported for entry in experiment.entries] == [{"tau": 20}] * 2
 
 
 def test_the_catalogue_has_the_papers_experiments() -> None:
     names = set(catalogue())
     expected = {"published", "shuffled", "stationary", "window"}
     assert {f"nursery/{name}" for name in expected} <= names
+    assert {"nursery/tuning", "nursery/tuning-stationary"} <= names
+    assert {"theory/stationary", "theory/changes"} <= names
     assert all(name.count("/") == 1 for name in names)
 
 
@@ -54,6 +145,14 @@ def test_the_catalogue_has_the_papers_experiments() -> None:
         ('seeds = "0:2"', "seeds = 5", "seeds is 5"),
         ("rounds = 50", 'rounds = "50"', "rounds is '50'"),
         ("rounds = 50", "rouds = 50", "'rouds'"),
+        ("rounds = 50", "rounds = 0", "rounds is 0"),
+        ("rounds = 50", "rounds = 2.5", "rounds is 2.5"),
+        ("rounds = 50", "rounds = true", "rounds is True"),
+        ("rounds = 50", "rounds = [50, -1]", "rounds is [50, -1]"),
+        ("rounds = 50", "rounds = [50, 50]", "rounds is [50, 50]"),
+        ("rounds = 50", 'rounds = [50, "60"]', "rounds is [50, '60']"),
+        ("tau = 10", "reported = { taw = 10 }", "'taw'"),
+        ("tau = 10", "reported = 10", "reported is 10"),
         ('name = "random"', 'name = "moon"', "'moon'"),
         ("levels = [2, 3]", "level = [2, 3]", "'level'"),
         ('policy = "sw-ucb"', 'policy = "swucb"', "'swucb'"),

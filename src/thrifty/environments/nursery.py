@@ -7,6 +7,7 @@ written down here as those tables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
@@ -81,8 +82,7 @@ def table() -> tuple[tuple[str, ...], ...]:
     >>> ",".join(table()[0])
     'usual,proper,complete,1,convenient,convenient,nonprob,recommended,recommend'
     """
-    positions = product(*(range(len(values)) for values in ATTRIBUTES.values()))
-    return tuple((*_names(row), _class(*row)) for row in positions)
+    return tuple((*_names(row), _class(*row)) for row in _positions().tolist())
 
 
 def published() -> Replay:
@@ -106,20 +106,21 @@ def published() -> Replay:
     return _replay(contexts, rewards, costs, REWARD_CHANGES, COST_CHANGES)
 
 
-def tuning() -> Replay:
+def tuning(*, changes: bool = True) -> Replay:
     """Return the 2,630 rows that the paper set aside for choosing parameters.
 
     They stand in the order of the data set, with the label shifts of the first three regions
     (changes at 1000 and 2000), no exchange of rows, and the first of the published cost means.
+    Without `changes` no label is shifted: so the paper tuned policies made for stationary worlds.
 
-    >>> tuning().reward_changes, tuning().cost_changes
-    ((1000, 2000), ())
+    >>> tuning().reward_changes, tuning(changes=False).reward_changes, tuning().cost_changes
+    ((1000, 2000), (), ())
     """
     contexts, labels = _rows()[~_evaluation()], _labels()[~_evaluation()]
-    changes = REWARD_CHANGES[:2]
-    rewards = _shifted(labels, _period(changes, len(labels)), _LABEL_SHIFTS)
+    cuts = REWARD_CHANGES[:2] if changes else ()
+    rewards = _shifted(labels, _period(cuts, len(labels)), _LABEL_SHIFTS)
     costs = _published_costs(np.tile(_published_cost_means()[0], (len(labels), 1)))
-    return _replay(contexts, rewards, costs, changes, ())
+    return _replay(contexts, rewards, costs, cuts, ())
 
 
 def shuffled(seed: Seed = 0) -> Replay:
@@ -144,7 +145,13 @@ def stationary(seed: Seed = 0) -> Replay:
     return _random_order(seed, (), ())
 
 
-def _names(row: tuple[int, ...]) -> tuple[str, ...]:
+@cache
+def _positions() -> Codes:
+    """Return every row as the positions of its values, the first attribute slowest."""
+    return np.array(list(product(*(range(len(values)) for values in ATTRIBUTES.values()))))
+
+
+def _names(row: Sequence[int]) -> tuple[str, ...]:
     return tuple(values[k] for values, k in zip(ATTRIBUTES.values(), row, strict=True))
 
 
@@ -173,24 +180,29 @@ def _class(
 
 
 @cache
-def _kept() -> tuple[tuple[str, ...], ...]:
-    return tuple(row for row in table() if row[-1] in PROBLEM.actions)
+def _kept() -> tuple[Codes, Codes]:
+    """Return contexts and labels of the rows whose class is an action."""
+    arms = {name: PROBLEM.action_index(name) for name in PROBLEM.actions}
+    labels = np.array([arms.get(_class(*row), -1) for row in _positions().tolist()])
+    columns = []
+    for feature in PROBLEM.features:
+        codes = np.array([feature.code(value) for value in ATTRIBUTES[feature.name]])
+        columns.append(codes[_positions()[:, list(ATTRIBUTES).index(feature.name)]])
+    kept = labels >= 0
+    return np.stack(columns, axis=1)[kept], labels[kept]
 
 
-@cache
 def _rows() -> Codes:
-    columns = {feature: list(ATTRIBUTES).index(feature.name) for feature in PROBLEM.features}
-    return np.array([[f.code(row[k]) for f, k in columns.items()] for row in _kept()])
+    return _kept()[0]
 
 
-@cache
 def _labels() -> Codes:
-    return np.array([PROBLEM.action_index(row[-1]) for row in _kept()])
+    return _kept()[1]
 
 
 @cache
 def _evaluation() -> NDArray[np.bool_]:
-    total = len(_kept())
+    total = len(_labels())
     tuning_rows = _published_random().choice(total, total - _EVALUATION_ROWS, replace=False)
     return ~np.isin(np.arange(total), tuning_rows)
 

@@ -60,9 +60,9 @@ class OraclePlan:
         """Compare all 2^D subsets under every combination of mean rewards and mean costs."""
         subsets = _all_subsets(len(truth.levels))
         rewards = _best_rewards(truth)
-        pairs, plan_of_round = np.unique(
-            np.stack([truth.reward_piece, truth.cost_piece]), axis=1, return_inverse=True
-        )
+        both = truth.reward_piece * len(truth.costs) + truth.cost_piece
+        occurring, plan_of_round = np.unique(both, return_inverse=True)
+        pairs = np.divmod(occurring, len(truth.costs))
         values = rewards[:, pairs[0]] - subsets @ truth.costs[pairs[1]].T
         chosen = _first_best(values.T)
         masks = subsets[chosen]

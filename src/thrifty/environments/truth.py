@@ -23,17 +23,18 @@ class Truth:
 
     It lists only the S states that occur, not the product of all levels.
 
-    ===============  ===========  ============================================================
-    `levels`         (D,)         number of levels of each feature
-    `states`         (S, D)       codes of the states phi that occur
-    `probabilities`  (S,)         p(phi), by which equation (5) weighs states
-    `reward_piece`   (T,)         which piece of `rewards` is in force in each round
-    `cost_piece`     (T,)         which piece of `costs` is in force in each round
-    `rewards`        (R, A, S)    mean reward of each action in each state
-    `within`         (R, S)       how often each state occurs inside the piece: the weights of
-                                  the conditional means; `probabilities` in a known world
-    `costs`          (C, D)       mean cost of each feature
-    ===============  ===========  ============================================================
+    | array           | shape     | holds                                                       |
+    |-----------------|-----------|-------------------------------------------------------------|
+    | `levels`        | (D,)      | number of levels of each feature                            |
+    | `states`        | (S, D)    | codes of the states phi that occur                          |
+    | `probabilities` | (S,)      | p(phi), by which equation (5) weighs states                 |
+    | `reward_piece`  | (T,)      | which piece of `rewards` is in force in each round          |
+    | `cost_piece`    | (T,)      | which piece of `costs` is in force in each round            |
+    | `rewards`       | (R, A, S) | mean reward of each action in each state                    |
+    | `within`        | (R, S)    | how often each state occurs inside the piece                |
+    | `costs`         | (C, D)    | mean cost of each feature                                   |
+
+    `within` are the weights of the conditional means; in a known world they are `probabilities`.
     """
 
     levels: NDArray[np.int64]

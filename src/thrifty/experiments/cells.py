@@ -3,6 +3,7 @@
 A cell's result is a tidy table: what the run added up to in each block of rounds.
 
 =========  =======  ==========================================================================
+`horizon`  Int64    how many rounds the run had
 `measure`  String   gain, reward, cost, expected_regret, realised_regret, purchases, choices,
                     rounds_by_observations, reward_by_observations
 `key`      String   the feature of purchases, the action of choices, the number of features
@@ -28,14 +29,23 @@ from numpy.typing import NDArray
 
 import thrifty
 from thrifty.environments import Replay
-from thrifty.experiments.spec import Experiment
-from thrifty.experiments.worlds import world_named
+from thrifty.errors import InvalidSpec
+from thrifty.experiments.spec import RECOMMENDED, Experiment
+from thrifty.experiments.worlds import takes_rounds, world_named
+from thrifty.problem import Problem
 from thrifty.regret import expected_regret, realised_regret
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
+from thrifty.theory import recommended_window
 
-SCHEMA_VERSION = 1
-SCHEMA = {"measure": pl.String, "key": pl.String, "round": pl.Int64, "value": pl.Float64}
+SCHEMA_VERSION = 2
+SCHEMA = {
+    "horizon": pl.Int64,
+    "measure": pl.String,
+    "key": pl.String,
+    "round": pl.Int64,
+    "value": pl.Float64,
+}
 BLOCKS = 100
 
 
@@ -51,33 +61,76 @@ class Cell:
     rounds: int | None
 
     @property
+    def parsed_params(self) -> dict[str, Any]:
+        """The policy's parameters."""
+        parsed: dict[str, Any] = json.loads(self.params)
+        return parsed
+
+    @property
+    def parsed_world_params(self) -> dict[str, Any]:
+        """The world's parameters."""
+        parsed: dict[str, Any] = json.loads(self.world_params)
+        return parsed
+
+    @property
     def key(self) -> str:
         """The hash of the cell's contents, and of the code that computes it."""
-        contents = [SCHEMA_VERSION, _code(), *vars(self).values()]
+        contents = [SCHEMA_VERSION, code_digest(), *vars(self).values()]
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:32]
 
     def compute(self) -> pl.DataFrame:
         """Play the run and add up its measures."""
         replay = _world(self.world, self.world_params, self.seed)
-        run = _run(self.policy, replay, self.seed, self.rounds, **json.loads(self.params))
+        run = _run(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
         return measured(run, _oracle(replay, self.rounds), replay)
 
 
-def cells_of(experiment: Experiment) -> dict[tuple[str, int], Cell]:
-    """Return the cells of an experiment by label and seed; seeds go slowest, to share worlds."""
-    world_params = _canonical(experiment.world_params)
+Place = tuple[str, int | None, int]
+"""Where a cell stands in an experiment: its policy's label, its horizon, its seed."""
+
+
+def cells_of(experiment: Experiment) -> dict[Place, Cell]:
+    """Return the cells of an experiment; policies go fastest, so that they share a world."""
     return {
-        (entry.label, seed): Cell(
+        (entry.label, horizon, seed): Cell(
             entry.policy,
-            _canonical(entry.params),
+            _canonical(_params_at(horizon, entry.params, experiment.world_params)),
             experiment.world,
-            world_params,
+            _canonical(_world_params_at(horizon, experiment)),
             seed,
-            experiment.rounds,
+            horizon,
         )
+        for horizon in experiment.horizons or (None,)
         for seed in experiment.seeds
         for entry in experiment.entries
     }
+
+
+def _params_at(
+    horizon: int | None, params: Mapping[str, Any], world_params: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    if params.get("window") != RECOMMENDED:
+        return params
+    if horizon is None:
+        raise InvalidSpec(
+            f'window = "{RECOMMENDED}" depends on the number of rounds: give the experiment some.'
+        )
+    changes = {*world_params.get("reward_changes", ()), *world_params.get("cost_changes", ())}
+    return {**params, "window": recommended_window(horizon, len(changes))}
+
+
+def _world_params_at(horizon: int | None, experiment: Experiment) -> Mapping[str, Any]:
+    params = experiment.world_params
+    if horizon is None or "rounds" in params or not takes_rounds(experiment.world):
+        return params
+    return {**params, "rounds": horizon}
+
+
+def world_of(experiment: Experiment) -> Replay:
+    """Return the world of the experiment's first seed, at its longest horizon."""
+    horizon = max(experiment.horizons, default=None)
+    params = _canonical(_world_params_at(horizon, experiment))
+    return _world(experiment.world, params, experiment.seeds[0])
 
 
 def measured(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
@@ -85,29 +138,39 @@ def measured(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
     problem = replay.problem
     block = _blocks(run.rounds)
     bought = run.observed.sum(axis=1)
-    series: list[tuple[str, str, NDArray[Any]]] = [
-        ("gain", "", run.gains),
-        ("reward", "", run.rewards),
-        ("cost", "", run.costs),
-        ("expected_regret", "", expected_regret(run, replay)),
-        ("realised_regret", "", realised_regret(run, oracle)),
+    series: list[NDArray[Any]] = [
+        run.gains,
+        run.rewards,
+        run.costs,
+        expected_regret(run, replay),
+        realised_regret(run, oracle),
+        *run.observed.T,
+        *(run.actions == a for a in range(problem.n_actions)),
     ]
-    for i, feature in enumerate(problem.features):
-        series.append(("purchases", feature.name, run.observed[:, i]))
-    for a, action in enumerate(problem.actions):
-        series.append(("choices", action, run.actions == a))
     for n in range(problem.n_features + 1):
-        series.append(("rounds_by_observations", str(n), bought == n))
-        series.append(("reward_by_observations", str(n), run.rewards * (bought == n)))
-    starts = np.flatnonzero(np.diff(block, prepend=-1))
-    measures, keys, values = zip(*series, strict=True)
+        series += [bought == n, run.rewards * (bought == n)]
+    values = np.concatenate([np.bincount(block, weights=values) for values in series])
+    return _names(problem, run.rounds).with_columns(value=values).select(*SCHEMA)
+
+
+@lru_cache(maxsize=8)
+def _names(problem: Problem, rounds: int) -> pl.DataFrame:
+    """Return the columns that are the same for every run: all but the values."""
+    totals = ("gain", "reward", "cost", "expected_regret", "realised_regret")
+    names = [(measure, "") for measure in totals]
+    names += [("purchases", feature.name) for feature in problem.features]
+    names += [("choices", action) for action in problem.actions]
+    for n in range(problem.n_features + 1):
+        names += [("rounds_by_observations", str(n)), ("reward_by_observations", str(n))]
+    starts = np.flatnonzero(np.diff(_blocks(rounds), prepend=-1))
+    measures, keys = zip(*names, strict=True)
     columns = {
+        "horizon": np.full(len(names) * starts.size, rounds),
         "measure": np.repeat(measures, starts.size),
         "key": np.repeat(keys, starts.size),
-        "round": np.tile(starts, len(series)),
-        "value": np.concatenate([np.bincount(block, weights=value) for value in values]),
+        "round": np.tile(starts, len(names)),
     }
-    return pl.DataFrame(columns, schema=SCHEMA)
+    return pl.DataFrame(columns, schema={name: SCHEMA[name] for name in columns})
 
 
 def _blocks(rounds: int) -> NDArray[np.int64]:
@@ -134,9 +197,11 @@ def _canonical(params: Mapping[str, Any]) -> str:
 
 
 @cache
-def _code() -> str:
+def code_digest() -> str:
     """Return the digest of what makes the numbers: other code may give other ones."""
     root = Path(thrifty.__file__).parent
-    parts = (root / part for part in ("kernels", "policies", "environments", "experiments"))
-    sources = sorted([*root.glob("*.py"), *(path for part in parts for path in part.rglob("*.py"))])
+    parts = (root / part for part in ("kernels", "policies", "environments"))
+    here = (Path(__file__), Path(__file__).with_name("worlds.py"))
+    others = (path for part in parts for path in part.rglob("*.py"))
+    sources = sorted([*root.glob("*.py"), *others, *here])
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()

@@ -46,20 +46,28 @@ class Difference:
 
 
 def totals(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each policy and seed, with the total of every measure without a key.
+    """Return a row for each policy, seed and horizon: the totals of every measure without a key.
 
     Rows come in the order of the table: policies as in the specification, then seeds.
     """
+    place = pl.col("policy").cast(pl.String).replace_strict(_order(table), return_dtype=pl.Int64)
     return (
         table.filter(pl.col("key") == "")
-        .pivot("measure", index=["policy", "seed"], values="value", aggregate_function="sum")
-        .sort(pl.col("policy").replace_strict(_order(table), return_dtype=pl.Int64), "seed")
+        .pivot(
+            "measure", index=["policy", "seed", "horizon"], values="value", aggregate_function="sum"
+        )
+        .sort(place, "seed", "horizon")
     )
 
 
+def longest(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the part of the table with the longest runs, if they have several horizons."""
+    return table.filter(pl.col("horizon") == pl.col("horizon").max())
+
+
 def summaries(table: pl.DataFrame, *, oracle: str = "Oracle") -> list[Summary]:
-    """Return every policy's summary, in the order of the table."""
-    rows = totals(table)
+    """Return every policy's summary over its longest runs, in the order of the table."""
+    rows = totals(longest(table))
     rivals = rows.filter(pl.col("policy") != oracle)
     best = rivals.group_by("seed").agg(pl.col("gain").max().alias("best_gain"))
     rows = rows.join(best, on="seed", how="left", maintain_order="left")
@@ -86,7 +94,7 @@ def summaries(table: pl.DataFrame, *, oracle: str = "Oracle") -> list[Summary]:
 
 def difference(table: pl.DataFrame, policy: str, other: str) -> Difference:
     """Compare two policies on the seeds that both played."""
-    rows = totals(table).filter(pl.col("policy").is_in([policy, other]))
+    rows = totals(longest(table)).filter(pl.col("policy").is_in([policy, other]))
     pairs = rows.pivot("policy", index="seed", values="gain").drop_nulls().sort("seed")
     more = (pairs[policy] - pairs[other]).to_numpy()
     low, high = bootstrap_interval(more)

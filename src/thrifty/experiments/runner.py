@@ -1,145 +1,140 @@
 """Runs experiments: in parallel, and so that nothing finished is ever lost or done again.
 
-Every cell's table goes into a file of its own as soon as it is computed. A run that was
-interrupted finds these files and goes on; a worker that dies costs its cell only, which is
-computed again. The table of the experiment is put together from them at the end, in the order of
-the specification, so it does not depend on who computed what when.
+Workers are handed small batches of cells and return their tables; each goes into a file of its own
+as soon as it arrives. A run that was interrupted finds these files and goes on; a worker that dies
+costs its batch only, which is computed again. The table of the experiment is put together from
+them at the end, in the order of the specification, so it does not depend on who computed what when.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
-import signal
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 
 import polars as pl
 
-from thrifty.errors import SaveError
-from thrifty.experiments.cells import SCHEMA, Cell, cells_of
+from thrifty.errors import InvalidTable
+from thrifty.experiments.cells import SCHEMA, Cell, Place, cells_of
+from thrifty.experiments.engines import Engine, engine_of
+from thrifty.experiments.results import Results, draft_of, reason_of, write_results
 from thrifty.experiments.spec import Experiment
 
-TABLE = "table.parquet"
-MOST_DEATHS = 10
+CELLS = "cells"
+BATCH = 16
 
 
 def run(
     experiment: Experiment,
-    folder: Path,
+    out: Path,
     *,
     workers: int | None = None,
+    fresh: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> pl.DataFrame:
-    """Compute what is missing in `folder`, and return (and write there) the experiment's table.
+) -> Results:
+    """Compute what is missing in `out`, and return (and write to OUT/ID) the experiment's table.
 
-    `progress` is called with the number of cells that have become available.
+    `fresh` computes everything anew. `progress` is called with the number of cells that have
+    become available.
     """
-    cells = cells_of(experiment)
-    store = Store(folder)
-    missing = [cell for cell in cells.values() if not store.has(cell)]
+    store = Store(out, fresh=fresh)
+    with engine_of(workers) as engine:
+        return run_all([experiment], store, engine=engine, progress=progress)[0]
+
+
+def run_all(
+    experiments: Sequence[Experiment],
+    store: Store,
+    *,
+    engine: Engine,
+    progress: Callable[[int], None] | None = None,
+) -> list[Results]:
+    """Run several experiments on one engine; cells that they share are computed once."""
+    cells = dict.fromkeys(cell for it in experiments for cell in cells_of(it).values())
+    missing = [cell for cell in cells if not store.has(cell)]
     report = progress or (lambda _: None)
     report(len(cells) - len(missing))
-    count = workers or os.cpu_count() or 1
-    compute_all = _compute_here if count == 1 or len(missing) <= 1 else _compute_in_processes
-    for cell in compute_all(missing, store, count):
-        del cell
-        report(1)
-    table = pl.concat(
-        store.read(cell).select(
-            pl.lit(label).alias("policy"), pl.lit(seed, pl.Int64).alias("seed"), *SCHEMA
-        )
-        for (label, seed), cell in cells.items()
-    )
-    store.write(table, folder / TABLE)
-    return table
+    batches = _batches(missing)
+    for place, files in engine.run([partial(_computed, batch) for batch in batches]):
+        for cell, content in zip(batches[place], files, strict=True):
+            store.add(cell, content)
+        report(len(batches[place]))
+    results = [Results(it, store.table(cells_of(it))) for it in experiments]
+    for it in results:
+        write_results(it, store.out)
+    return results
 
 
 class Store:
-    """The folder of an experiment: a file for each cell, which appears complete or not at all."""
+    """The folder of all cells: a file for each, which appears complete or not at all.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        try:
-            (folder / "cells").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _unwritable(folder, error) from error
+    A fresh store takes no notice of cells that are older than itself.
+    """
+
+    def __init__(self, out: Path, *, fresh: bool = False) -> None:
+        self.out = out
+        self.folder = out / CELLS
+        self._since = self._now() if fresh else 0
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell has been computed."""
-        return self._path(cell).exists()
-
-    def read(self, cell: Cell) -> pl.DataFrame:
-        """Return the cell's table."""
-        return pl.read_parquet(self._path(cell))
-
-    def add(self, cell: Cell) -> None:
-        """Compute the cell and keep its table."""
-        self.write(cell.compute(), self._path(cell))
-
-    def write(self, table: pl.DataFrame, path: Path) -> None:
-        """Write a table to a file that appears complete or not at all."""
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         try:
-            table.write_parquet(draft)
-            draft.replace(path)
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        finally:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
+            return self.path(cell).stat().st_mtime_ns >= self._since
+        except OSError:
+            return False
 
-    def _path(self, cell: Cell) -> Path:
-        return self.folder / "cells" / f"{cell.key}.parquet"
+    def _now(self) -> int:
+        """Return the time by the clock that dates the files."""
+        probe = self.folder / "now"
+        with draft_of(probe) as draft:
+            draft.touch()
+        return probe.stat().st_mtime_ns
 
+    def add(self, cell: Cell, content: bytes) -> None:
+        """Keep a cell's table, which is a file's content."""
+        with draft_of(self.path(cell)) as draft:
+            draft.write_bytes(content)
 
-def _unwritable(path: Path, error: OSError) -> SaveError:
-    return SaveError(
-        f"{path} cannot be written ({error}): choose a folder that is writable and has room; what "
-        "was finished before is kept."
-    )
-
-
-def _compute_here(missing: list[Cell], store: Store, workers: int) -> Iterable[Cell]:
-    del workers
-    for cell in missing:
-        store.add(cell)
-        yield cell
-
-
-def _compute_in_processes(missing: list[Cell], store: Store, workers: int) -> Iterable[Cell]:
-    """Compute the cells in processes; if one dies, start again with what is left."""
-    deaths = 0
-    left = dict.fromkeys(missing)
-    while left:
-        # Spawned, not forked: the parent may hold threads and compiled code.
-        # An interrupt is the parent's to handle: it waits for the cells that are under way.
-        pool = ProcessPoolExecutor(
-            workers,
-            mp_context=get_context("spawn"),
-            initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),
+    def table(self, cells: dict[Place, Cell]) -> pl.DataFrame:
+        """Return the tables of all cells, each with its policy and its seed, in this order."""
+        paths = [str(self.path(cell)) for cell in cells.values()]
+        try:
+            rows = pl.read_parquet(
+                list(dict.fromkeys(paths)), schema=SCHEMA, include_file_paths="path"
+            )
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InvalidTable(
+                f"a file in {self.folder} is spoilt ({reason_of(error)}): remove it, or run with "
+                "--fresh."
+            ) from error
+        places = pl.DataFrame(
+            [(path, label, seed) for path, (label, _, seed) in zip(paths, cells, strict=True)],
+            schema={"path": pl.String, "policy": pl.String, "seed": pl.Int64},
+            orient="row",
         )
-        try:
-            futures = {pool.submit(store.add, cell): cell for cell in left}
-            for future in as_completed(futures):
-                future.result()
-                del left[futures[future]]
-                yield futures[future]
-        except BrokenProcessPool as error:
-            deaths += 1
-            for cell in [cell for cell in left if store.has(cell)]:
-                del left[cell]
-                yield cell
-            if deaths > MOST_DEATHS:
-                raise SaveError(
-                    f"worker processes died {deaths} times, so something kills them (too little "
-                    f"memory?): {len(missing) - len(left)} cells are kept; run again with fewer "
-                    "workers to go on."
-                ) from error
-        finally:
-            pool.shutdown(cancel_futures=True)
+        joined = places.join(rows, on="path", maintain_order="left_right")
+        return joined.select("policy", "seed", *SCHEMA)
+
+    def path(self, cell: Cell) -> Path:
+        """Return where the cell's table is, or will be."""
+        return self.folder / f"{cell.key}.parquet"
+
+
+def _batches(cells: list[Cell]) -> list[list[Cell]]:
+    """Return the cells in batches that share a world, so that it is made once."""
+    worlds = groupby(cells, key=lambda cell: (cell.world, cell.world_params, cell.seed))
+    groups = [list(group) for _, group in worlds]
+    return [group[k : k + BATCH] for group in groups for k in range(0, len(group), BATCH)]
+
+
+def _computed(cells: Sequence[Cell]) -> list[bytes]:
+    """Return the tables of cells, each as the content of a file."""
+    return [_parquet(cell.compute()) for cell in cells]
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    file = BytesIO()
+    table.write_parquet(file)
+    return file.getvalue()

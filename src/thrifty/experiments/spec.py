@@ -13,25 +13,38 @@ from typing import Any
 
 from thrifty.errors import InvalidSpec, ThriftyError, UnknownName
 from thrifty.experiments.worlds import require_world_parameters
+from thrifty.parameters import Constraint, Whole, check_parameter
 from thrifty.policies import policy_named
 from thrifty.simulation import require_parameters
 
 SUFFIX = ".toml"
+RECOMMENDED = "recommended"
+"""In the place of a window: the one that the theorems recommend for the horizon."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A policy of an experiment; `published` are total gains that others printed for it."""
+    """A policy of an experiment.
+
+    `published` are total gains that others printed for it, `reported` the parameters that they
+    chose for it; `grid` names the parameters that take several values in the experiment.
+    """
 
     label: str
     policy: str
     params: Mapping[str, Any] = field(default_factory=dict)
     published: tuple[float, ...] = ()
+    reported: Mapping[str, Any] = field(default_factory=dict)
+    grid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Which policies play which world, with which seeds, for how long (None: to its end)."""
+    """Which policies play which world, with which seeds, for how long.
+
+    `horizons` are the numbers of rounds, each a run of its own; without any, runs go to the
+    world's end. A world that can be made for any number of rounds is made for each of them.
+    """
 
     id: str
     title: str
@@ -39,7 +52,12 @@ class Experiment:
     entries: tuple[Entry, ...]
     seeds: tuple[int, ...]
     world_params: Mapping[str, Any] = field(default_factory=dict)
-    rounds: int | None = None
+    horizons: tuple[int, ...] = ()
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether some policy plays with many parameters, to choose among them."""
+        return any(entry.grid for entry in self.entries)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -119,7 +137,6 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         raise InvalidSpec(
             f"its policies are called {labels}: give at least one, and each a label of its own."
         )
-    rounds = _get(content, "rounds", int, "an experiment") if "rounds" in content else None
     return Experiment(
         id=name,
         title=_get(content, "title", str, "an experiment"),
@@ -127,8 +144,15 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         world_params=world_params,
         entries=entries,
         seeds=parse_seeds(_get(content, "seeds", str, "an experiment")),
-        rounds=rounds,
+        horizons=_horizons(content.get("rounds", [])),
     )
+
+
+def _horizons(rounds: Any) -> tuple[int, ...]:
+    horizons = tuple(rounds if isinstance(rounds, list) else [rounds])
+    if not all(Whole(1).accepts(it) for it in horizons) or len(set(horizons)) < len(horizons):
+        raise InvalidSpec(f"rounds is {rounds!r}: give a whole number of at least 1, or several.")
+    return tuple(sorted(horizons))
 
 
 def _entries(content: Any) -> list[Entry]:
@@ -136,22 +160,42 @@ def _entries(content: Any) -> list[Entry]:
     if not isinstance(content, dict):
         raise InvalidSpec(f"policy {content!r} is no table: write [[policies]] before each.")
     policy = _get(content, "policy", str, "a policy")
-    own = {"policy", "label", "published"}
+    own = {"policy", "label", "published", "reported"}
     params = {key: value for key, value in content.items() if key not in own}
     require_parameters(policy_named(policy), params)
     grid = {key: value for key, value in params.items() if isinstance(value, list)}
+    _require_values(policy, params)
     if not all(grid.values()):
         raise InvalidSpec(f"{policy} has a parameter without values, {grid}: give at least one.")
     label = _get(content, "label", str, "a policy") if "label" in content else policy
     published = content.get("published", [])
     if not isinstance(published, list) or not all(isinstance(x, int | float) for x in published):
         raise InvalidSpec(f"published is {published!r}: give the list of totals that were printed.")
-    printed = tuple(float(x) for x in published)
+    reported = _get(content, "reported", dict, "a policy") if "reported" in content else {}
+    require_parameters(policy_named(policy), reported)
     return [
-        Entry(" ".join([label, *_settings(chosen)]), policy, params | chosen, printed)
+        Entry(
+            label=" ".join([label, *_settings(chosen)]),
+            policy=policy,
+            params=params | chosen,
+            published=tuple(float(x) for x in published),
+            reported=reported,
+            grid=tuple(grid),
+        )
         for values in product(*grid.values())
         for chosen in [dict(zip(grid, values, strict=True))]
     ]
+
+
+def _require_values(policy: str, params: Mapping[str, Any]) -> None:
+    """Refuse values that the policy will refuse, before anything is played."""
+    make = policy_named(policy)
+    owner: Any = getattr(make, "__self__", make)
+    allowed: Mapping[str, Constraint] = owner.allowed
+    for name, given in params.items():
+        for value in given if isinstance(given, list) else [given]:
+            if name in allowed and (name, value) != ("window", RECOMMENDED):
+                check_parameter(name, value, allowed[name], owner=policy)
 
 
 def _settings(params: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What figures show, as arrays: functions of the tidy table of an experiment."""
+"""What a table says, as arrays: functions of the tidy table of an experiment."""
 
 from __future__ import annotations
 
@@ -57,8 +57,14 @@ def interval(values: Floats) -> tuple[Floats, Floats]:
 
     For each column it is what `thrifty.experiments.measures.bootstrap_interval` gives.
     """
-    low, high = np.quantile(_resamples(len(values)) @ values / len(values), [0.025, 0.975], axis=0)
+    low, high = np.quantile(resampled_means(values), [0.025, 0.975], axis=0)
     return low, high
+
+
+def resampled_means(values: Floats) -> Floats:
+    """Return the mean over the rows of every resample, drawn the same for the same number."""
+    means: Floats = _resamples(len(values)) @ values / len(values)
+    return means
 
 
 def accuracy_up_to(table: pl.DataFrame, policy: str) -> tuple[Floats, Floats, Floats]:
@@ -67,29 +73,49 @@ def accuracy_up_to(table: pl.DataFrame, policy: str) -> tuple[Floats, Floats, Fl
     Rounds of all seeds count alike. It is not a number where there are none, and the interval
     where resampling the seeds may leave none.
     """
+    mean, draws = accuracy_draws(table, policy)
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    return mean, low, high
+
+
+def accuracy_draws(table: pl.DataFrame, policy: str) -> tuple[Floats, Floats]:
+    """Return the accuracy of `accuracy_up_to`, and that of every resample of the seeds.
+
+    Resamples draw the same seeds for every policy, so that they can be subtracted.
+    """
     numbers = sorted(keys_of(table, "rounds_by_observations"), key=int)
     rewards, rounds = (
         np.cumsum(_totals(table, policy, measure, numbers), axis=1)
         for measure in ("reward_by_observations", "rounds_by_observations")
     )
     draws = _resamples(len(rounds))
-    ratios = _ratio(draws @ rewards, draws @ rounds)
-    low, high = np.quantile(ratios, [0.025, 0.975], axis=0)
-    return _ratio(rewards.sum(axis=0), rounds.sum(axis=0)), low, high
+    mean = _ratio(rewards.sum(axis=0), rounds.sum(axis=0))
+    return mean, _ratio(draws @ rewards, draws @ rounds)
 
 
 def shares_by_period(table: pl.DataFrame, policy: str, changes: Sequence[int]) -> Floats:
-    """Return the share of every action in every period, shape (periods, actions).
+    """Return the share of every action in every period of every seed: (seeds, periods, actions).
 
     A block belongs to the period in which its middle lies.
     """
     times = ends(table)
     period = np.searchsorted(sorted(changes), (times[:-1] + times[1:]) / 2, side="right")
-    chosen = [blocks(table, policy, "choices", key).mean(axis=0) for key in actions_of(table)]
-    counts: Floats = np.stack(
-        [np.bincount(period, weights=row, minlength=len(changes) + 1) for row in chosen], axis=1
+    member = np.equal.outer(period, np.arange(len(changes) + 1)).astype(np.float64)
+    chosen = [blocks(table, policy, "choices", key) @ member for key in actions_of(table)]
+    counts = np.stack(chosen, axis=-1)
+    return _ratio(counts, counts.sum(axis=-1, keepdims=True))
+
+
+def distance_from(table: pl.DataFrame, policy: str, other: str, changes: Sequence[int]) -> Floats:
+    """Return how far a policy's choices are from another's, for every seed.
+
+    It is the total variation distance between their shares of actions, the mean over periods.
+    """
+    apart = np.abs(
+        shares_by_period(table, policy, changes) - shares_by_period(table, other, changes)
     )
-    return _ratio(counts, counts.sum(axis=1, keepdims=True))
+    distance: Floats = apart.sum(axis=-1).mean(axis=-1) / 2
+    return distance
 
 
 def actions_of(table: pl.DataFrame) -> list[str]:
@@ -101,6 +127,16 @@ def bought_share(table: pl.DataFrame, policy: str, feature: str) -> Floats:
     """Return the share of every block's rounds in which the feature was bought, over all seeds."""
     share: Floats = blocks(table, policy, "purchases", feature).mean(axis=0) / np.diff(ends(table))
     return share
+
+
+def bought_shares(table: pl.DataFrame) -> dict[str, float]:
+    """Return by policy the share of all features in all rounds that it bought."""
+    rows = table.filter(pl.col("measure").is_in(["purchases", "choices"]))
+    sums = rows.group_by("policy", "measure", maintain_order=True).agg(pl.col("value").sum())
+    features = len(keys_of(table, "purchases"))
+    wide = sums.pivot("measure", index="policy", values="value")
+    shares = wide.select(pl.col("policy"), pl.col("purchases") / pl.col("choices") / features)
+    return dict(shares.iter_rows())
 
 
 def _totals(table: pl.DataFrame, policy: str, measure: str, keys: Sequence[str]) -> Floats:

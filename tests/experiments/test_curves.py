@@ -4,10 +4,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from figures.small_tables import table_of
+from figures.small_tables import rows, table_from, table_of
 from thrifty.errors import InvalidTable
+from thrifty.experiments.curves import (
+    accuracy_up_to,
+    blocks,
+    distance_from,
+    ends,
+    interval,
+    resampled_means,
+    shares_by_period,
+)
 from thrifty.experiments.measures import bootstrap_interval
-from thrifty.figures.curves import accuracy_up_to, blocks, ends, interval, shares_by_period
+from thrifty.experiments.results import quick
 
 TABLE = table_of("A", "B")
 
@@ -55,9 +64,46 @@ def test_accuracy_where_nothing_was_played_is_no_number() -> None:
 
 
 def test_shares_by_hand() -> None:
-    assert shares_by_period(TABLE, "A", [10]).tolist() == [[0.4, 0.6], [0, 1]]
-    assert shares_by_period(TABLE, "A", []).tolist() == [[0.2, 0.8]]
+    both_seeds = [[[0.4, 0.6], [0, 1]]] * 2
+    assert shares_by_period(TABLE, "A", [10]).tolist() == both_seeds
+    assert shares_by_period(TABLE, "A", []).tolist() == [[[0.2, 0.8]]] * 2
 
 
 def test_a_period_shorter_than_a_block_is_empty() -> None:
-    assert np.isnan(shares_by_period(TABLE, "A", [10, 12])[1]).all()
+    assert np.isnan(shares_by_period(TABLE, "A", [10, 12])[:, 1]).all()
+
+
+def choosing_left(**left: list[float]) -> pl.DataFrame:
+    """Two seeds, the second of which never chooses left."""
+    return table_from(
+        [
+            row
+            for policy, often in left.items()
+            for seed, counts in enumerate((often, [0.0, 0.0]))
+            for row in rows(policy, seed, rewards=[0, 0], costs=[0, 0], regrets=[0, 0], left=counts)
+        ]
+    )
+
+
+def test_distance_by_hand() -> None:
+    # Shares of left 0.7 and 0.2 against 0.4 and 0.8: half of (0.3 + 0.3) is 0.3, and 0.6.
+    table = choosing_left(a=[7, 2], b=[4, 8])
+    assert distance_from(table, "a", "b", [10]).tolist() == pytest.approx([0.45, 0])
+    assert distance_from(table, "b", "a", [10]).tolist() == pytest.approx([0.45, 0])
+    # Without a change there is one period: 0.45 against 0.6.
+    assert distance_from(table, "a", "b", []).tolist() == pytest.approx([0.15, 0])
+
+
+def test_opposite_choices_are_as_far_apart_as_can_be() -> None:
+    assert distance_from(choosing_left(a=[10, 0], b=[0, 10]), "a", "b", [10])[0] == 1
+
+
+def test_resamples_pair_the_seeds_of_two_policies() -> None:
+    values = np.array([3.0, 8.0, 1.0])
+    apart = resampled_means(values + 2) - resampled_means(values)
+    assert apart == pytest.approx(np.full(apart.size, 2.0))
+
+
+def test_a_quick_table_says_the_same() -> None:
+    assert blocks(quick(TABLE), "B", "gain").tolist() == blocks(TABLE, "B", "gain").tolist()
+    assert quick(TABLE)["policy"].dtype != pl.String

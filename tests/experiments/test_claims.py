@@ -1,0 +1,137 @@
+"""Claims: what is measured for each by hand, and when it holds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from experiments.made_up_paper import CHANGES, PLAYS, WINDOWS, Play, published_table
+from figures.small_tables import table_of_gains
+from thrifty.experiments.claims import (
+    FAILS,
+    HOLDS,
+    LATER,
+    PROGRAM,
+    TEXT,
+    UNDECIDED,
+    Claim,
+    claims,
+    share_of_means,
+)
+
+MEASURED = {
+    "best benchmark": 13 - 11,
+    "later": 13 - 12,
+    "same reward": 0,
+    "less gain": 100 * (9 / 13 - 1),
+    "second": 11 - 9,
+    "windows": 12 - (10 + 8) / 2,  # 700 is not above 700
+    "accuracy": 100 * (15 - 10) / 20,
+    "few observations": 100 * ((15 - 10) / 20 - (6 - 5) / 10),
+    "choices": 1 - (0 + 0.5) / 2,
+    "text": 7 - 6,
+}
+"""What is measured for each claim where all of them hold."""
+
+
+def found(
+    plays: dict[str, Sequence[Play]] | None = None, windows: Sequence[float] = (12.0,) * 4
+) -> dict[str, Claim]:
+    table = table_of_gains({**WINDOWS, "w = 300": windows})
+    result = claims(published_table(**(plays or {})), table, CHANGES)
+    return dict(zip(MEASURED, result, strict=True))
+
+
+def by_turns(label: str, *more: float) -> dict[str, Sequence[Play]]:
+    """Return runs of a policy that are paid so much more, one seed after the other."""
+    return {label: [PLAYS[label].paid(more[seed % len(more)]) for seed in range(4)]}
+
+
+def test_every_claim_by_hand() -> None:
+    for name, claim in found().items():
+        assert claim.value == pytest.approx(MEASURED[name], abs=1e-9)
+        assert (claim.low, claim.high) == pytest.approx((claim.value, claim.value), abs=1e-9)
+        assert claim.verdict == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "worse", "unclear"),
+    [
+        ("best benchmark", "UCB1", 3, (5, -3)),
+        ("later", LATER, 2, (4, -2)),
+        ("same reward", "PS-LinUCB", 1, (0.03, -0.03)),
+        ("same reward", "PS-LinUCB", -1, (0.03, 0)),
+        ("less gain", "PS-LinUCB", 4, (3.4, -0.6)),
+        ("second", "UCB1", -3, (-4.5, 1.5)),
+        ("accuracy", "Sim-OOS", 6, (8, 2)),
+        ("text", TEXT, -2, (-4, 2)),
+    ],
+)
+def test_a_claim_fails_or_stays_open(
+    name: str, label: str, worse: float, unclear: tuple[float, float]
+) -> None:
+    assert found(by_turns(label, worse))[name].verdict == FAILS
+    open_ = found(by_turns(label, *unclear))[name]
+    assert open_.verdict == UNDECIDED
+    assert open_.low < open_.value < open_.high
+
+
+def test_windows_fail_or_stay_open() -> None:
+    assert found(windows=(8.0,) * 4)["windows"].verdict == FAILS
+    assert found(windows=(6.0, 13.0, 6.0, 13.0))["windows"].verdict == UNDECIDED
+
+
+def test_accuracy_with_few_observations_fails_or_stays_open() -> None:
+    ours = PLAYS[PROGRAM]
+    turned = replace(ours, rewards=ours.rewards[::-1])
+    fails = found({PROGRAM: [turned] * 4})["few observations"]
+    assert fails.value == pytest.approx(100 * (5 / 20 - 4 / 10))
+    assert fails.verdict == FAILS
+    assert found({PROGRAM: [ours, turned] * 2})["few observations"].verdict == UNDECIDED
+
+
+def test_choices_like_the_oracles_fail_or_stay_open() -> None:
+    theirs = PLAYS["UCB1"]
+    like_oracle = replace(theirs, left=PLAYS["Oracle"].left)
+    fails = found({"UCB1": [like_oracle] * 4})["choices"]
+    assert fails.value == pytest.approx(-0.25)
+    assert fails.verdict == FAILS
+    assert found({"UCB1": [theirs, like_oracle] * 2})["choices"].verdict == UNDECIDED
+
+
+def test_the_best_benchmark_is_named_and_no_later_one_counts() -> None:
+    assert "UCB1" in found()["best benchmark"].measured
+    rich = found(by_turns("Sim-OOS", 4.5))  # gain 12.5, above UCB1 and SW-UCB
+    assert "Sim-OOS" in rich["best benchmark"].measured
+    assert rich["best benchmark"].value == 0.5
+    assert "Sim-OOS" in rich["second"].measured
+    assert rich["second"].value == -1.5
+    assert found(by_turns(LATER, 10))["best benchmark"].value == 2
+
+
+def test_intervals_are_paired_by_seed() -> None:
+    both = by_turns(PROGRAM, 3, -3) | by_turns(LATER, 3, -3)
+    assert (found(both)["later"].low, found(both)["later"].high) == (1, 1)
+
+
+def test_shares_of_means_by_hand() -> None:
+    coin = np.array([0.0, 1.0])
+    # 100,000 draws: a share is within 0.01 of its expectation but for p < 1e-9.
+    assert share_of_means(coin, runs=1, least=0.5) == pytest.approx(1 / 2, abs=0.01)
+    assert share_of_means(coin, runs=2, least=0.5) == pytest.approx(3 / 4, abs=0.01)
+    assert share_of_means(coin, runs=2, least=1.0) == pytest.approx(1 / 4, abs=0.01)
+    assert share_of_means(coin, runs=5, least=0.0) == 1
+    assert share_of_means(coin, runs=5, least=1.1) == 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(-0.5, 0.25, "0.123"), (-2.0, 0.5, "0.1"), (0.0, 999.0, "0.1"), (-4000.0, 1.0, "0")],
+)
+def test_decimals_fit_the_interval(low: float, high: float, shown: str) -> None:
+    assert Claim("", "", 0.1234, low, high, HOLDS).shown(0.1234) == shown
+
+
+def test_intervals_in_words() -> None:
+    assert Claim("", "", 0, -1234.4, 5678.2, HOLDS).interval == "-1,234 to 5,678"
