@@ -1,72 +1,130 @@
 """The command line, as a command."""
 
 import json
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
+from experiments.made_up_paper import reproduction
+from experiments.small_experiments import SPEC, files_below, thrifty, written
 from thrifty import __version__
+from thrifty.cli import main
+from thrifty.commands.theory import PAPERS_CHANGES, PAPERS_SETTING, growth_table
+from thrifty.commands.tune import choices_table
+from thrifty.environments import nursery
+from thrifty.experiments.reproduction import LONGEST, THEORY
+from thrifty.experiments.results import read_results
+from thrifty.experiments.spec import catalogue
+from thrifty.theory import regret_bound
 
-THRIFTY = Path(sys.executable).with_name("thrifty")
+COMMANDS = ["list", "run", "reproduce", "compare", "tune", "figures", "theory"]
+GROWING = (
+    SPEC.replace("rounds = 300\n", "")
+    .replace('seeds = "0:4"', 'seeds = "0:2"')
+    .replace("[world]", "rounds = [100, 400]\n\n[world]")
+)
+
+Called = Callable[..., int]
 
 
-def thrifty(*arguments: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [THRIFTY, *arguments], capture_output=True, text=True, check=False, cwd=cwd
-    )
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Called:
+    """Return what calls a command in this process, in a folder of its own: its exit code."""
+
+    def call(*arguments: str) -> int:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["thrifty", *arguments])
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return int(caught.value.code or 0)
+
+    return call
+
+
+def rows_of(table: Table) -> list[tuple[str, ...]]:
+    return list(zip(*([str(cell) for cell in it.cells] for it in table.columns), strict=True))
 
 
 def test_version() -> None:
     assert thrifty("--version").stdout.strip() == __version__
 
 
-@pytest.mark.parametrize("command", ["list", "run", "reproduce", "compare", "tune", "figures"])
-def test_every_command_has_help_with_an_example(command: str) -> None:
-    shown = thrifty(command, "--help")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(
+    command: str, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(command, "--help") == 0
+    assert f"Example: thrifty {command}" in capsys.readouterr().out
+
+
+def test_help_names_every_command(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("--help") == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+
+
+def test_the_whole_paper_is_reproduced(tmp_path: Path) -> None:
+    shown = thrifty("reproduce", "--seeds", "0:2", "--json", "--figures", "png", cwd=tmp_path)
     assert shown.returncode == 0
-    assert f"Example: thrifty {command}" in shown.stdout
-
-
-def test_reproduce_for_machines(tmp_path: Path) -> None:
-    shown = thrifty("reproduce", "--seeds", "0:2", "--json", cwd=tmp_path)
     results = json.loads(shown.stdout)
     published = {row["policy"]: row for row in results["nursery/published"]}
     assert published["UCB1"]["gain"] == 5809
     assert published["Oracle"]["gain"] == pytest.approx(8780.69062052404, abs=1e-6)
     assert published["Oracle"]["realised_regret"] == 0
-    assert {row["seeds"] for rows in results.values() for row in rows} == {2}
+    evaluated = ("published", "shuffled", "window", "published-tuned")
+    seeds = {row["seeds"] for name in evaluated for row in results[f"nursery/{name}"]}
+    assert seeds == {2}
+    for name in THEORY:
+        horizons = [t for t in catalogue()[name].horizons if t <= LONGEST]
+        assert all(row["horizons"] == horizons for row in results[name])
+    assert len(results["claims"]) == 10
+    assert {it["verdict"] for it in results["claims"]} <= {"holds", "does not hold", "undecided"}
+    assert {it["policy"] for it in results["chosen"]} == {
+        entry.policy
+        for name in ("nursery/tuning", "nursery/tuning-stationary")
+        for entry in catalogue()[name].entries
+    }
+
+    out = tmp_path / "results"
+    tables = {path.parent.relative_to(out).as_posix() for path in out.glob("*/*/table.parquet")}
+    assert tables == {
+        *(f"nursery/{name}" for name in (*evaluated, "tuning", "tuning-stationary")),
+        *THEORY,
+    }
+    for name in tables:
+        assert read_results(out / name).experiment.id == name
+    for name in tables - {"nursery/published-tuned"}:
+        figures = list((out / name / "figures").iterdir())
+        assert figures
+        assert all(path.suffix == ".png" and path.stat().st_size > 1000 for path in figures)
+    for name, figure in (
+        ("nursery/published", "cumulative-regret"),
+        ("nursery/window", "windows"),
+        ("nursery/tuning", "tuning-ncc-ucrl2-published"),
+        ("theory/changes", "growth"),
+    ):
+        assert (out / name / "figures" / f"{figure}.png").is_file()
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "thrifty reproduce --figures png --seeds 0:2" in report
+    assert all(f"<h3>{name}</h3>" in report for name in tables)
+    assert not [path for path in files_below(out) if path.suffix == ".tmp"]
 
 
-def test_list_names_every_experiment() -> None:
-    shown = thrifty("list")
-    assert "nursery/published   Nursery, the published arrays" in shown.stdout
-    assert "nursery/window" in json.loads(thrifty("list", "--json").stdout)
-
-
-SPEC = """
-title = "Two policies in a small world"
-seeds = "0:4"
-
-[world]
-name = "random"
-levels = [2, 2]
-n_actions = 2
-rounds = 300
-
-[[policies]]
-policy = "ucb1"
-alpha = 0.6
-
-[[policies]]
-label = "anything"
-policy = "uniform"
-"""
+def test_list_names_every_experiment(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("list") == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert ["nursery/published", "Nursery, the published arrays"] in lines
+    assert called("list", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == dict(lines)
+    assert [key for key, _ in lines] == list(catalogue())
 
 
 def test_an_experiment_of_ones_own_is_run_and_compared(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(SPEC)
+    written(tmp_path, SPEC)
     shown = thrifty("run", "mine.toml", cwd=tmp_path)
     assert "Two policies in a small world" in shown.stdout
     assert str(Path("results/mine/table.parquet")) in shown.stdout
@@ -80,39 +138,227 @@ def test_an_experiment_of_ones_own_is_run_and_compared(tmp_path: Path) -> None:
     assert "Gain more than anything, by seed" in table
 
 
+def test_several_horizons_are_printed_as_growth(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = written(tmp_path, GROWING)
+    assert called("run", spec, "--workers", "1") == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("100", "400", "slope", "ucb1", "anything"))
+    assert called("run", spec, "--workers", "1", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["policy"], row["horizons"]) for row in rows] == [
+        ("ucb1", [100, 400]),
+        ("anything", [100, 400]),
+    ]
+    assert f"{rows[1]['slope']:.2f}" in shown
+
+
+def test_growth_is_shown_beside_the_bound() -> None:
+    text, uniform, bound = rows_of(growth_table(reproduction().theory[0]))
+    assert text == ("NCC-UCRL2, text", "10", "20", "0.50", "0.50 .. 0.50")
+    assert uniform == ("Uniform", "50", "200", "1.00", "1.00 .. 1.00")
+    assert bound[0] == "bound of the theorem"
+    assert float(bound[1].replace(",", "")) < float(bound[2].replace(",", ""))
+
+
+def test_choices_are_shown_beside_the_papers() -> None:
+    done = reproduction()
+    first, second = rows_of(choices_table(done.chosen, done.judged))
+    assert first == (
+        "ncc-ucrl2-published",
+        "window=100, delta=0.2",
+        "window=250, delta=0.2",
+        *("8.0", "7.0", "4", "+2.0", "+2 .. +2"),
+    )
+    assert second[:4] == ("ucb1", "alpha=0.1", "alpha=0.3", "3.0")
+
+
+def test_the_theory_up_to_a_horizon(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
+    short = ("theory", "--longest", "3200", "--seeds", "0:1", "--workers", "1")
+    assert called(*short, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["nursery", *THEORY]
+    bound = regret_bound(PAPERS_SETTING, changes=PAPERS_CHANGES)
+    assert found["nursery"]["total"] == pytest.approx(bound.total)
+    for name in THEORY:
+        growth = {row["policy"]: row for row in found[name]["growth"]}
+        assert all(row["horizons"] == [1000, 3200] for row in growth.values())
+        bounds, text = found[name]["bound"].values(), growth["NCC-UCRL2, text"]
+        assert all(r < most for r, most in zip(text["regret"], bounds, strict=True))
+    assert called(*short) == 0
+    shown = capsys.readouterr().out
+    assert "Theorem 2 for the paper's experiment" in shown
+    assert f"{bound.total:,.0f}" in shown
+    assert shown.count("bound of the theorem") == 2
+
+
+def test_the_theory_of_a_single_horizon(called: Called) -> None:
+    assert called("theory", "--longest", "1000", "--seeds", "0:1", "--workers", "1") == 0
+
+
+def test_the_papers_setting_is_that_of_its_experiment() -> None:
+    replay = nursery.published()
+    changes = {*replay.reward_changes, *replay.cost_changes}
+    assert len(changes) == PAPERS_CHANGES
+    assert (PAPERS_SETTING.horizon, PAPERS_SETTING.problem) == (replay.horizon, replay.problem)
+    published = {it.label: it for it in catalogue()["nursery/published"].entries}
+    params = published["NCC-UCRL2, text"].params
+    assert (PAPERS_SETTING.window, PAPERS_SETTING.delta) == (params["window"], params["delta"])
+
+
+def require_refused(shown: str, complaint: str, folder: Path) -> None:
+    """One line on stderr, and nothing is written."""
+    (line,) = [line for line in shown.splitlines() if line.strip()]
+    assert line.startswith("thrifty: ")
+    assert complaint in line
+    assert not (folder / "results").exists() or files_below(folder / "results") == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (("reproduce", "--seeds", "5:5"), "write 0:40"),
         (("reproduce", "--seeds", "many"), "write 0:40"),
-        (("reproduce", "--workers", "0"), "--workers"),
+        (("theory", "--seeds", "-1:3"), "write 0:40"),
         (("run", "nursery/nowhere"), "nursery/published"),
         (("run", "nowhere.toml"), "nowhere.toml cannot be read"),
         (("run", "bad.toml"), "bad.toml is not TOML"),
-        (("run", "unknown.toml"), "ucb2"),
-        (("run", "nursery/published", "--out", "bad.toml"), "cannot be written"),
+        (("run", "nursery/published", "--out", "bad.toml", "--workers", "1"), "cannot be written"),
         (("compare", "."), "holds no table"),
+        (("figures", "."), "holds no table"),
+        (("figures", "nowhere", "--format", "gif"), "pdf, png, svg"),
         (("tune", "nursery/tuning", "--on", "nursery/tuning"), "not chosen on"),
-        (("replay",), "No such command"),
+        (("tune", "nursery/published", "--on", "nursery/shuffled"), "no grid"),
+        (("tune", "nursery/nowhere"), "nursery/published"),
     ],
 )
 def test_bad_arguments_are_refused_in_one_line(
-    arguments: tuple[str, ...], complaint: str, tmp_path: Path
+    arguments: tuple[str, ...],
+    complaint: str,
+    tmp_path: Path,
+    called: Called,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "bad.toml").write_text("title = ")
-    (tmp_path / "unknown.toml").write_text(SPEC.replace('"ucb1"', '"ucb2"'))
-    shown = thrifty(*arguments, cwd=tmp_path)
-    assert shown.returncode == 2
-    assert complaint in shown.stderr
-    assert "Traceback" not in shown.stderr
-    assert not (tmp_path / "results").exists()
+    assert called(*arguments) == 2
+    require_refused(capsys.readouterr().err, complaint, tmp_path)
 
 
-def test_parameters_are_tuned_and_judged_on_other_data(tmp_path: Path) -> None:
-    grid = SPEC.replace("alpha = 0.6", "alpha = [0.1, 1.0]").replace('policy = "uniform"', "")
-    grid = grid.replace('[[policies]]\nlabel = "anything"\n', "")
-    (tmp_path / "grid.toml").write_text(grid)
-    shown = thrifty("tune", "grid.toml", "--on", "nursery/stationary", "--json", cwd=tmp_path)
-    result = json.loads(shown.stdout)
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(("reproduce", "--workers", "0"), "--workers"), (("replay",), "No such command")],
+)
+def test_what_no_command_knows_is_refused(
+    arguments: tuple[str, ...],
+    complaint: str,
+    called: Called,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert called(*arguments) == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('policy = "ucb1"', 'policy = "ucb2"', "'ucb2'"),
+        ("alpha = 0.6", "alfa = 0.6", "'alfa'"),
+        ("alpha = 0.6", 'alpha = "much"', "alpha is 'much'"),
+        ("alpha = 0.6", "alpha = -1", "alpha is -1"),
+        ("alpha = 0.6", 'window = "recommended"', "'window'"),
+        ('policy = "ucb1"\nalpha = 0.6', 'policy = "ncc-ucrl2"\nwindow = "recommended"', "rounds"),
+        ('name = "random"', 'name = "moon"', "'moon'"),
+        ("n_actions = 2", "actions = 2", "'actions'"),
+        ("n_actions = 2", "n_actions = -2", "at least one action"),
+        ('seeds = "0:4"', "seeds = 4", "seeds is 4"),
+        ("[world]", 'rounds = "all"\n[world]', "rounds is 'all'"),
+        ("[world]", "rounds = 301\n[world]", "301 rounds"),
+    ],
+)
+def test_a_bad_specification_is_refused_in_one_line(
+    old: str,
+    new: str,
+    complaint: str,
+    tmp_path: Path,
+    called: Called,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spec = written(tmp_path, SPEC.replace(old, new, 1))
+    assert called("run", spec, "--workers", "1") == 2
+    require_refused(capsys.readouterr().err, complaint, tmp_path)
+
+
+def test_a_bad_specification_is_refused_from_worker_processes_too(tmp_path: Path) -> None:
+    written(tmp_path, SPEC.replace("n_actions = 2", "n_actions = -2"))
+    shown = thrifty("run", "mine.toml", "--workers", "2", cwd=tmp_path)
+    assert (shown.returncode, shown.stdout.strip()) == (2, "")
+    require_refused(shown.stderr, "at least one action", tmp_path)
+
+
+def test_a_bad_value_of_a_later_policy_is_refused_before_anything_is_played(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = 'policy = "ucb1"\nalpha = -1\nlabel = "later"'
+    spec = written(tmp_path, SPEC.replace('label = "anything"', f"{later}\n[[policies]]"))
+    assert called("run", spec, "--workers", "1") == 2
+    require_refused(capsys.readouterr().err, "alpha is -1", tmp_path)
+
+
+@pytest.mark.parametrize("levels", ['"many"', "3", "[2.5]"])
+def test_a_world_with_a_wrong_kind_of_value_is_refused(
+    levels: str, tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = written(tmp_path, SPEC.replace("levels = [2, 2]", f"levels = {levels}"))
+    assert called("run", spec, "--workers", "1") == 2
+    require_refused(capsys.readouterr().err, "levels", tmp_path)
+
+
+def test_labels_are_printed_as_they_are(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = written(tmp_path, SPEC.replace('"anything"', '"a[/x]"'))
+    assert called("run", spec, "--workers", "1") == 0
+    assert "a[/x]" in capsys.readouterr().out
+
+
+def test_horizons_of_the_oracle_alone(tmp_path: Path, called: Called) -> None:
+    only = GROWING.split("[[policies]]")[0] + '[[policies]]\npolicy = "oracle"\n'
+    assert called("run", written(tmp_path, only), "--workers", "1") == 0
+
+
+def test_the_oracle_has_no_rival_to_be_compared_with(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    only = SPEC.split("[[policies]]")[0] + '[[policies]]\nlabel = "Oracle"\npolicy = "oracle"\n'
+    assert called("run", written(tmp_path, only), "--workers", "1") == 0
+    capsys.readouterr()
+    assert called("compare", "results/mine") in (0, 2)
+
+
+@pytest.mark.parametrize("command", ["reproduce", "theory"])
+def test_bad_formats_are_refused_before_anything_is_played(
+    command: str, tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    out = str(tmp_path / "file" / "below")  # nothing can be played there
+    assert called(command, "--figures", "gif", "--out", out, "--workers", "1") == 2
+    require_refused(capsys.readouterr().err, "pdf, png, svg", tmp_path)
+
+
+def test_parameters_are_tuned_and_judged_on_other_data(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world, ucb1, _ = SPEC.split("[[policies]]")
+    grid = f"{world}[[policies]]{ucb1}".replace("alpha = 0.6", "alpha = [0.1, 1.0]")
+    other = SPEC.replace(world, 'title = "Other"\nseeds = "0:3"\n[world]\nname = "WORLD"\n')
+    written(tmp_path, grid, "grid.toml")
+    written(tmp_path, other.replace("WORLD", "nursery/stationary"), "other.toml")
+    assert called("tune", "grid.toml", "--on", "other.toml", "--workers", "1", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
     assert [(it["policy"], it["candidates"]) for it in result["chosen"]] == [("ucb1", 2)]
-    assert [row["policy"] for row in result["evaluated"]] == ["UCB1", "tuned ucb1"]
+    assert [row["policy"] for row in result["evaluated"]] == ["ucb1", "tuned ucb1"]
+    assert {row["seeds"] for row in result["evaluated"]} == {3}
+    means = {row["policy"]: row["gain"] for row in result["evaluated"]}
+    worth = result["worth"]["ucb1"]
+    assert worth["mean"] == pytest.approx(means["tuned ucb1"] - means["ucb1"])

@@ -13,7 +13,9 @@ from thrifty.commands.figures import figures
 from thrifty.commands.list_ import list_
 from thrifty.commands.reproduce import reproduce
 from thrifty.commands.run import run
+from thrifty.commands.theory import theory
 from thrifty.commands.tune import tune
+from thrifty.commands.warmup import warmup
 from thrifty.errors import ThriftyError
 
 app = typer.Typer(
@@ -47,6 +49,8 @@ app.command()(reproduce)
 app.command()(compare)
 app.command()(tune)
 app.command()(figures)
+app.command()(theory)
+app.command()(warmup)
 
 
 def main() -> None:

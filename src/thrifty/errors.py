@@ -1,7 +1,5 @@
 """Every error that Thrifty raises on purpose.
 
-::
-
     ThriftyError
     ├── InvalidInput (also a ValueError)
     │   ├── InvalidProblem       features, levels or actions that make no problem
@@ -22,6 +20,7 @@
     │   ├── ForeignFile          not a file of ours
     │   ├── DamagedFile          ours, but its checksum does not hold
     │   └── UnsupportedVersion   ours, but written in a format this version cannot read
+    ├── ClusterError             other machines that cannot be used, or are lost
     └── CheckFailed (also an AssertionError)
 
 A message says what was wrong, why it matters and what to do. Whatever raises one of these has
@@ -111,6 +110,10 @@ class DamagedFile(SaveError):
 
 class UnsupportedVersion(SaveError):
     """The file's format is not one that this version reads."""
+
+
+class ClusterError(ThriftyError):
+    """Other machines cannot be used, or are lost."""
 
 
 class CheckFailed(ThriftyError, AssertionError):

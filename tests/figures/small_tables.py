@@ -1,56 +1,117 @@
 """Tables small enough to add up by hand: blocks of ten rounds, two features, two actions."""
 
+from collections.abc import Mapping, Sequence
+
 import polars as pl
 
 BLOCK = 10
+NAMES = ["policy", "seed", "horizon", "measure", "key", "round", "value"]
+WITHOUT_KEY = ("gain", "reward", "cost", "expected_regret", "realised_regret")
+
+Row = tuple[str, int, int, str, str, int, float]
 
 
 def rows(
-    policy: str, seed: int, *, rewards: list[float], costs: list[float], regrets: list[float]
-) -> list[tuple[str, int, str, str, int, float]]:
-    """One run: it buys x in every round of the first block, else nothing, and then chooses right.
+    policy: str,
+    seed: int,
+    *,
+    rewards: Sequence[float],
+    costs: Sequence[float],
+    regrets: Sequence[float],
+    left: Sequence[float] | None = None,
+    bought: Sequence[int] | None = None,
+) -> list[Row]:
+    """One run, block by block: how often it chooses left, and how many features it buys.
 
-    In the first block it chooses left 4 times and right 6 times, later right only.
+    By default it chooses left 4 times in the first block, later never, and buys x in every round
+    of the first block, later nothing. The second feature that it buys is y.
     """
     n = len(rewards)
-    first, later = [1.0] + [0.0] * (n - 1), [0.0] + [1.0] * (n - 1)
+    left = [4.0] + [0.0] * (n - 1) if left is None else left
+    bought = [1] + [0] * (n - 1) if bought is None else bought
     series = {
         ("gain", ""): [r - c for r, c in zip(rewards, costs, strict=True)],
         ("reward", ""): rewards,
         ("cost", ""): costs,
         ("expected_regret", ""): regrets,
         ("realised_regret", ""): regrets,
-        ("purchases", "x"): [BLOCK * it for it in first],
-        ("purchases", "y"): [0.0] * n,
-        ("choices", "left"): [4 * it for it in first],
-        ("choices", "right"): [6.0] + [10.0] * (n - 1),
-        ("rounds_by_observations", "0"): [BLOCK * it for it in later],
-        ("rounds_by_observations", "1"): [BLOCK * it for it in first],
-        ("rounds_by_observations", "2"): [0.0] * n,
-        ("reward_by_observations", "0"): [0.0, *rewards[1:]],
-        ("reward_by_observations", "1"): [rewards[0]] + [0.0] * (n - 1),
-        ("reward_by_observations", "2"): [0.0] * n,
+        ("purchases", "x"): [BLOCK * float(it > 0) for it in bought],
+        ("purchases", "y"): [BLOCK * float(it > 1) for it in bought],
+        ("choices", "left"): left,
+        ("choices", "right"): [BLOCK - it for it in left],
     }
+    for number in range(3):
+        are = [float(it == number) for it in bought]
+        series["rounds_by_observations", str(number)] = [BLOCK * it for it in are]
+        series["reward_by_observations", str(number)] = [
+            r * it for r, it in zip(rewards, are, strict=True)
+        ]
     return [
-        (policy, seed, measure, key, k * BLOCK, value)
+        (policy, seed, BLOCK * n, measure, key, k * BLOCK, float(value))
         for (measure, key), values in series.items()
         for k, value in enumerate(values)
     ]
 
 
+def table_from(runs: Sequence[Row]) -> pl.DataFrame:
+    """Return the rows as a table."""
+    return pl.DataFrame(runs, schema=NAMES, orient="row")
+
+
 def table_of(*labels: str) -> pl.DataFrame:
     """Two seeds and two blocks for every label; label number k has k more regret in each block."""
-    runs = [
-        row
-        for k, label in enumerate(labels)
-        for seed in (0, 1)
-        for row in rows(
-            label,
-            seed,
-            rewards=[8.0 - k, 6.0 + 2 * seed],
-            costs=[1.0, 0.0],
-            regrets=[1.0 + k, 1.0 + k + 2 * seed],
-        )
-    ]
-    names = ["policy", "seed", "measure", "key", "round", "value"]
-    return pl.DataFrame(runs, schema=names, orient="row")
+    return table_from(
+        [
+            row
+            for k, label in enumerate(labels)
+            for seed in (0, 1)
+            for row in rows(
+                label,
+                seed,
+                rewards=[8.0 - k, 6.0 + 2 * seed],
+                costs=[1.0, 0.0],
+                regrets=[1.0 + k, 1.0 + k + 2 * seed],
+            )
+        ]
+    )
+
+
+def table_of_gains(gains: Mapping[str, Sequence[float]]) -> pl.DataFrame:
+    """Return a table with these gains by seed, in two equal blocks, all of it reward."""
+    return table_from(
+        [
+            (label, seed, 2 * BLOCK, measure, "", start, half * (measure in ("gain", "reward")))
+            for label, values in gains.items()
+            for seed, value in enumerate(values)
+            for half in [value / 2]
+            for measure in WITHOUT_KEY
+            for start in (0, BLOCK)
+        ]
+    )
+
+
+def table_of_regrets(regrets: Mapping[str, Mapping[int, Sequence[float]]]) -> pl.DataFrame:
+    """Return a table with these total regrets by horizon and seed, and nothing else."""
+    return table_from(
+        [
+            (label, seed, horizon, measure, "", 0, value * ("regret" in measure))
+            for label, by_horizon in regrets.items()
+            for horizon, values in by_horizon.items()
+            for seed, value in enumerate(values)
+            for measure in WITHOUT_KEY
+        ]
+    )
+
+
+def plus(
+    table: pl.DataFrame, policy: str, more: float, measures: Sequence[str] = WITHOUT_KEY
+) -> pl.DataFrame:
+    """Return the table with so much more of these measures in the policy's first blocks."""
+    wanted = (
+        (pl.col("policy") == policy)
+        & pl.col("measure").is_in(measures)
+        & (pl.col("key") == "")
+        & (pl.col("round") == 0)
+    )
+    value = pl.when(wanted).then(pl.col("value") + more).otherwise(pl.col("value"))
+    return table.with_columns(value.alias("value"))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 
-from thrifty.commands.show import Out
-from thrifty.errors import InvalidTable, ThriftyError
-from thrifty.experiments.runner import TABLE
-from thrifty.experiments.spec import Experiment, find
+from thrifty.commands.show import progress_bar
+from thrifty.errors import ThriftyError
+from thrifty.experiments.engines import Engine, Task
+from thrifty.experiments.results import Results, read_results
 
 
 def figures(
-    name: Annotated[str, typer.Argument(help="An id of `thrifty list`, or a TOML file.")],
-    out: Out = Path("results"),
+    folder: Annotated[
+        Path, typer.Argument(help="A folder that `thrifty run` wrote, with a table in it.")
+    ],
     formats: Annotated[
         str, typer.Option("--format", help="One or more of pdf, png and svg, with commas.")
     ] = "pdf,png,svg",
@@ -26,38 +28,49 @@ def figures(
 ) -> None:
     """Draw the figures of an experiment that has been run, and print where they are.
 
-    They are written to OUT/ID/figures in every format asked for, the report
-    to OUT/ID/report.html: one file that works offline.
+    They are written to DIR/figures in every format asked for, the report to
+    DIR/report.html: one file that works offline.
 
-    Example: thrifty figures nursery/published --format png
+    Example: thrifty figures results/nursery/published --format png
     """
-    experiment = find(name)
-    folder = out / experiment.id
-    table = _read(folder / TABLE, name)
-    for path in draw(folder, experiment, table, formats, report=report):
+    wanted = formats_of(formats)
+    results = read_results(folder)
+    from thrifty.figures import draw_all, write_report
+
+    paths = draw_all(folder, results, wanted)
+    if report:
+        command = f"thrifty figures {folder} --format {formats} --report"
+        paths.append(write_report(folder, results, command))
+    for path in paths:
         typer.echo(path)
 
 
 def draw(
-    folder: Path, experiment: Experiment, table: pl.DataFrame, formats: str, *, report: bool
-) -> list[Path]:
-    """Draw everything in these formats, written with commas; return the paths."""
+    results: Sequence[Results], out: Path, formats: str, engine: Engine, *others: Task
+) -> None:
+    """Draw the figures of several experiments in their folders, and do other things beside it."""
+    wanted = formats_of(formats)
+    figures = (partial(_draw_folder, out / it.experiment.id, wanted) for it in results)
+    tasks: list[Task] = [*others, *figures]
+    with progress_bar("figures", len(tasks)) as advance:
+        for _ in engine.run(tasks):
+            advance(1)
+
+
+def _draw_folder(folder: Path, formats: list[str]) -> None:
+    from thrifty.figures import draw_all
+
+    draw_all(folder, read_results(folder), formats)
+
+
+def formats_of(formats: str) -> list[str]:
+    """Return the formats that are written with commas, or refuse them."""
     wanted = list(dict.fromkeys(part.strip() for part in formats.split(",")))
     try:
-        from thrifty.figures import draw_all, write_report  # slow to import, and often not needed
+        from thrifty.figures import require_formats  # slow to import, and often not needed
     except ModuleNotFoundError as error:
         raise ThriftyError(
             f"figures need {error.name}, which is not installed: pip install 'thrifty[figures]'."
         ) from error
-    paths = draw_all(folder, experiment, table, wanted)
-    return [*paths, write_report(folder, experiment, table)] if report else paths
-
-
-def _read(path: Path, name: str) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InvalidTable(
-            f"{path} cannot be read, so there is nothing to draw: run `thrifty run {name}` first, "
-            "with the same --out."
-        ) from error
+    require_formats(wanted)
+    return wanted

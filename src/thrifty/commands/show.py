@@ -1,14 +1,15 @@
-"""What commands have in common: folders, progress, tables."""
+"""What commands have in common: options, progress, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
-import polars as pl
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -16,16 +17,31 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from thrifty.experiments.cells import cells_of
+from thrifty.experiments.engines import Engine, engine_of
 from thrifty.experiments.measures import Summary
-from thrifty.experiments.runner import run
+from thrifty.experiments.results import Results
+from thrifty.experiments.runner import Store, run_all
 from thrifty.experiments.spec import Experiment, parse_seeds
 
 Seeds = Annotated[
     str | None, typer.Option(help="Seeds instead of the experiment's own: 0:400, or 3,7,12.")
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core.")]
+OnCluster = Annotated[
+    str | None,
+    typer.Option("--cluster", help="Run on the workers of a Dask scheduler: tcp://HOST:8786."),
+]
 Out = Annotated[Path, typer.Option(help="Folder of the results; what is there is used again.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+class Work(NamedTuple):
+    """Where results are kept, what does the runs, and what draws: never a cluster."""
+
+    store: Store
+    runs: Engine
+    drawings: Engine
 
 
 def with_seeds(experiment: Experiment, seeds: str | None) -> Experiment:
@@ -33,24 +49,31 @@ def with_seeds(experiment: Experiment, seeds: str | None) -> Experiment:
     return experiment if seeds is None else replace(experiment, seeds=parse_seeds(seeds))
 
 
-def run_shown(experiment: Experiment, out: Path, workers: int | None) -> pl.DataFrame:
-    """Run an experiment in its own folder below `out`, behind a progress bar."""
-    folder = out / experiment.id
+def run_shown(experiments: Sequence[Experiment], work: Work) -> list[Results]:
+    """Run experiments behind a progress bar."""
+    cells = {cell for experiment in experiments for cell in cells_of(experiment).values()}
+    with progress_bar("runs", len(cells)) as advance:
+        return run_all(experiments, work.store, engine=work.runs, progress=advance)
+
+
+@contextmanager
+def working(
+    workers: int | None, out: Path, *, fresh: bool, cluster: str | None = None
+) -> Iterator[Work]:
+    """Open a store and engines; turn an interrupt into a line that says what is kept."""
     try:
-        with _bar(experiment) as (bar, task):
-            return run(
-                experiment,
-                folder,
-                workers=workers,
-                progress=lambda cells: bar.advance(task, cells),
-            )
+        with ExitStack() as opened:
+            local = opened.enter_context(engine_of(workers))
+            runs = local if cluster is None else opened.enter_context(engine_of(None, cluster))
+            yield Work(Store(out, fresh=fresh), runs, local)
     except KeyboardInterrupt:
-        typer.echo(f"Stopped. What was finished is kept in {folder}: run again to go on.", err=True)
+        typer.echo(f"Stopped. What was finished is kept in {out}: run again to go on.", err=True)
         raise typer.Exit(130) from None
 
 
 @contextmanager
-def _bar(experiment: Experiment) -> Iterator[tuple[Progress, Any]]:
+def progress_bar(what: str, total: int) -> Iterator[Any]:
+    """Show how much is done and what time is left; gives what to call with every step."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -58,26 +81,46 @@ def _bar(experiment: Experiment) -> Iterator[tuple[Progress, Any]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar, bar.add_task(experiment.id, total=len(cells_of(experiment)))
+        task = bar.add_task(what, total=total)
+        yield lambda steps: bar.advance(task, steps)
 
 
-def show(table: Table) -> None:
+def show_json(value: Any) -> None:
+    """Print JSON; a number that is none becomes null, as JSON knows no other."""
+    typer.echo(json.dumps(_finite(value), indent=2))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(it) for key, it in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(it) for it in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def show(title: str, table: Table) -> None:
     """Print a table; a window that is too narrow wraps lines rather than hides numbers."""
-    needed = Console(width=1000).measure(table).maximum
-    Console(width=max(Console().width, needed)).print(table)
+    width = Console(width=1000, markup=False).measure(table)
+    wraps = any(not column.no_wrap for column in table.columns)
+    needed = width.minimum if wraps else width.maximum
+    typer.echo(title)
+    Console(width=max(Console().width, needed), markup=False).print(table)
 
 
-def gains_table(
-    title: str, rows: Sequence[Summary], published: dict[str, tuple[float, ...]]
-) -> Table:
-    """Return the table of total gains, with the means that the authors printed beside them."""
-    table = Table(
-        title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
-    )
-    table.add_column("policy", no_wrap=True)
-    headings = ("gain", "95 %", "min", "max", "reward", "cost", *(["authors"] if published else []))
-    for heading in headings:
+def new_table(words: Sequence[str], numbers: Sequence[str], *, wrap: bool = False) -> Table:
+    """Return an empty table: columns of words, wrapped or not, then columns of numbers."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in words:
+        table.add_column(heading, no_wrap=not wrap)
+    for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def gains_table(rows: Sequence[Summary], published: dict[str, tuple[float, ...]]) -> Table:
+    """Return the table of total gains, with the means that the authors printed beside them."""
+    headings = ("gain", "95 %", "min", "max", "reward", "cost", *(["authors"] if published else []))
+    table = new_table(["policy"], headings)
     for row in rows:
         cells = [
             row.policy,

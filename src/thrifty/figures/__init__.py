@@ -2,67 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import polars as pl
 from matplotlib.figure import Figure
 
-from thrifty.environments import Replay
 from thrifty.errors import InvalidParameter
-from thrifty.experiments.spec import Experiment
-from thrifty.experiments.worlds import world_named
-from thrifty.figures import paper
-from thrifty.figures.curves import bought_share, keys_of, policies_of
-from thrifty.figures.files import draft_of
-from thrifty.figures.style import WINDOW, print_quality
+from thrifty.experiments.results import Results, draft_of
+from thrifty.figures.drawings import drawings_of
+from thrifty.figures.report import write_report
+from thrifty.figures.style import print_quality
+
+__all__ = ["FORMATS", "draw_all", "require_formats", "save", "write_report"]
 
 FORMATS = ("pdf", "png", "svg")
 FOLDER = "figures"
-MOST_PERIODS = 12
 
-# Files hold no date, so that the same table gives the same files.
-_METADATA = {"pdf": {"CreationDate": None}, "png": {}, "svg": {"Date": None}}
-_RECOMMENDING = ("oracle", "ncc-ucrl2", "ucb1")
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "pdf": {"metadata": {"CreationDate": None}},  # no date: the same table gives the same file
+    "png": {"pil_kwargs": {"compress_level": 2}},  # twice as fast, hardly larger
+    "svg": {"metadata": {"Date": None}},
+}
 
 
-def draw_all(
-    folder: Path, experiment: Experiment, table: pl.DataFrame, formats: Sequence[str] = FORMATS
-) -> list[Path]:
+def draw_all(folder: Path, results: Results, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write every figure that makes sense for the experiment to folder/figures/NAME.FORMAT."""
     require_formats(formats)
-    return [
-        save(figure, folder / FOLDER / f"{name}.{format_}")
-        for name, figure in figures_of(experiment, table)
-        for format_ in formats
-    ]
-
-
-def figures_of(experiment: Experiment, table: pl.DataFrame) -> Iterator[tuple[str, Figure]]:
-    """Draw one figure after the other, each with its name.
-
-    A world that differs from seed to seed is drawn for the first seed of the table.
-    """
-    replay = _world(experiment, table)
-    changes = _changes(replay, experiment.rounds)
-    labels = policies_of(table)
-    yield "world", paper.world(replay, experiment.rounds)
-    yield "gain-and-cost", paper.gain_and_cost(table)
-    are_windows = all(WINDOW.match(label) for label in labels)
-    if are_windows:
-        yield "windows", paper.windows(table, changes)
-    else:
-        yield "cumulative-regret", paper.cumulative_regret(table, changes)
-    if len(changes) < MOST_PERIODS:
-        yield "recommendations", paper.recommendations(table, changes, _recommending(labels))
-    published = {entry.label: entry.published for entry in experiment.entries if entry.published}
-    yield "seeds", paper.seeds(table, published)
-    choosy = [label for label in labels if _is_choosy(table, label)]
-    if choosy and not are_windows:
-        yield "accuracy", paper.accuracy(table, choosy)
-    for label in choosy:
-        yield f"purchases-{_slug(label)}", paper.purchases(table, label, changes)
+    paths = []
+    for drawing in drawings_of(results):
+        figure = drawing.printed()
+        files = [folder / FOLDER / f"{drawing.name}.{format_}" for format_ in formats]
+        paths += [save(figure, file) for file in files]
+    return paths
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -73,16 +45,8 @@ def save(figure: Figure, path: Path) -> Path:
     format_ = path.suffix.removeprefix(".")
     require_formats([format_])
     with draft_of(path) as draft, print_quality():
-        figure.savefig(draft, format=format_, metadata=_METADATA[format_])
+        figure.savefig(draft, format=format_, **_OPTIONS[format_])
     return path
-
-
-def write_report(folder: Path, experiment: Experiment, table: pl.DataFrame) -> Path:
-    """Write folder/report.html: one file with interactive figures that works offline."""
-    from thrifty.figures.report import write_report as write  # nothing else here needs plotly
-
-    changes = _changes(_world(experiment, table), experiment.rounds)
-    return write(folder, experiment, table, changes)
 
 
 def require_formats(formats: Sequence[str]) -> None:
@@ -93,32 +57,3 @@ def require_formats(formats: Sequence[str]) -> None:
             f"formats {','.join(formats)!r}: figures are written as {', '.join(FORMATS)}, so name "
             "one or more of these, with commas between them."
         )
-
-
-def _world(experiment: Experiment, table: pl.DataFrame) -> Replay:
-    return world_named(experiment.world)(int(table["seed"][0]), **experiment.world_params)
-
-
-def _changes(replay: Replay, rounds: int | None) -> list[int]:
-    stop = replay.horizon if rounds is None else rounds
-    cuts = {*replay.reward_changes, *replay.cost_changes}
-    return sorted(change for change in cuts if change < stop)
-
-
-def _recommending(labels: Sequence[str]) -> list[str]:
-    """Return the first label of each policy that the paper compares, or else the first three."""
-    found = [
-        next((label for label in labels if label.lower().startswith(prefix)), None)
-        for prefix in _RECOMMENDING
-    ]
-    return [label for label in found if label is not None] or list(labels[:3])
-
-
-def _is_choosy(table: pl.DataFrame, policy: str) -> bool:
-    """Return whether the policy buys some features in some rounds, neither all nor none ever."""
-    shares = [bought_share(table, policy, key).mean() for key in keys_of(table, "purchases")]
-    return bool(0 < sum(shares) < len(shares))
-
-
-def _slug(label: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")

@@ -19,8 +19,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
 from thrifty.environments import Replay
 from thrifty.errors import InvalidTable
-from thrifty.experiments.measures import summaries, totals
-from thrifty.figures.curves import (
+from thrifty.experiments.curves import (
     Floats,
     accuracy_up_to,
     actions_of,
@@ -33,6 +32,7 @@ from thrifty.figures.curves import (
     policies_of,
     shares_by_period,
 )
+from thrifty.experiments.measures import summaries, totals
 from thrifty.figures.style import KEYS, WINDOW, colour_of, new_figure, print_quality, strokes
 
 PERIODS_IN_A_ROW = 4
@@ -42,7 +42,7 @@ WORLD_BLOCKS = 100
 @print_quality()
 def cumulative_regret(table: pl.DataFrame, changes: Sequence[int]) -> Figure:
     """Draw every policy's realised regret as it adds up; the oracle's is 0 and left out."""
-    labels = [label for label in policies_of(table) if not label.lower().startswith("oracle")]
+    labels = without_oracle(policies_of(table))
     figure = new_figure(7.2, 4.2)
     axes = figure.add_subplot()
     _draw_regret(axes, table, strokes(labels))
@@ -77,7 +77,7 @@ def gain_and_cost(table: pl.DataFrame) -> Figure:
 @print_quality()
 def recommendations(table: pl.DataFrame, changes: Sequence[int], policies: Sequence[str]) -> Figure:
     """Draw how often each action was chosen in every stationary period."""
-    shares = [shares_by_period(table, policy, changes) for policy in policies]
+    shares = [shares_by_period(table, policy, changes).mean(axis=0) for policy in policies]
     edges = [0, *sorted(changes), int(ends(table)[-1])]
     periods = len(edges) - 1
     columns = min(periods, PERIODS_IN_A_ROW)
@@ -199,6 +199,15 @@ def purchases(table: pl.DataFrame, policy: str, changes: Sequence[int] = ()) -> 
     panels[-1].set_xlabel("round")
     figure.suptitle(f"{policy}: share of rounds in which it buys each feature", fontsize=10)
     return figure
+
+
+def without_oracle(labels: Sequence[str]) -> list[str]:
+    """Return the labels of policies that have something to lose against the oracle.
+
+    >>> without_oracle(["Oracle", "UCB1"])
+    ['UCB1']
+    """
+    return [label for label in labels if not label.lower().startswith("oracle")]
 
 
 def window_of(label: str) -> int:

@@ -1,4 +1,4 @@
-"""The report of an experiment: one HTML file that needs no network and no other file."""
+"""Reports: one HTML file each, which needs no network and no other file."""
 
 from __future__ import annotations
 
@@ -10,162 +10,143 @@ from pathlib import Path
 from typing import Any
 
 import plotly.io  # type: ignore[import-untyped]
-import polars as pl
+from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from thrifty import __version__
-from thrifty.experiments.measures import summaries, totals
-from thrifty.experiments.spec import Experiment
-from thrifty.figures.curves import cumulated, ends, interval, policies_of
-from thrifty.figures.files import draft_of
-from thrifty.figures.style import DASHES, colour_of, strokes
+from thrifty.experiments.claims import Claim
+from thrifty.experiments.findings import Finding, findings
+from thrifty.experiments.growth import bounds_of, growths, slope_of
+from thrifty.experiments.measures import summaries
+from thrifty.experiments.reproduction import Reproduction
+from thrifty.experiments.results import Results, draft_of
+from thrifty.experiments.spec import Entry, Experiment
+from thrifty.experiments.tuning import Choice, choices, worth
+from thrifty.figures.drawings import drawings_of, slug
 
 REPORT = "report.html"
+_CONFIG = {
+    "responsive": True,
+    "displaylogo": False,
+    "plotlyServerURL": "",  # a report stays where it is: no button may send it anywhere
+    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d"],
+}
 PACKAGES = ("numpy", "numba", "polars", "plotly")
 
-_DASHES = ("solid", "dash", "dot", "dashdot")
 _CSS = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1a1a1a; background: #ffffff; }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; color: #1a1a1a;
+       padding: 0 1rem; background: #ffffff; }
+h2 { margin-top: 3rem; border-bottom: 2px solid #dddddd; padding-bottom: .2rem; }
+h3 { margin-top: 2rem; }
+nav a { margin-right: 1.2rem; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #dddddd; }
-th:first-child, td:first-child, .words td { text-align: left; }
-.words th { text-align: left; }
-p.note { color: #505050; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #dddddd;
+         vertical-align: top; }
+td { white-space: nowrap; }
+th:first-child, td:first-child, .words td, .words th { text-align: left; white-space: normal; }
+td:last-child { white-space: normal; }
+figure { margin: 1.2rem 0 2.2rem; overflow-x: auto; }
+figcaption, p.note { color: #505050; font-size: .92rem; }
+code { background: #f3f3f3; padding: .1rem .3rem; }
 """
 
 
-def write_report(
-    folder: Path, experiment: Experiment, table: pl.DataFrame, changes: Sequence[int] = ()
-) -> Path:
-    """Write folder/report.html."""
-    path = folder / REPORT
+def write_report(folder: Path, results: Results, command: str) -> Path:
+    """Write folder/report.html of one experiment; `command` is what made it."""
+    title = results.experiment.title
+    body = [*_experiment(results), *_made_by(command, [results])]
+    return _write(folder / REPORT, title, body)
+
+
+def write_paper_report(out: Path, done: Reproduction, command: str) -> Path:
+    """Write out/report.html: the paper as a whole, claim by claim and figure by figure."""
+    title = "Online Learning with Costly Features in Non-stationary Environments, reproduced"
+    body = [
+        _links(done.all),
+        "<h2>What holds up, and what does not</h2>",
+        *_in_words(findings(done)),
+        "<h2>The paper's claims</h2>",
+        f'<div id="claims">{_claims(done.claims)}</div>',
+    ]
+    for results in done.all:
+        body += [f'<h2 id="{slug(results.experiment.id)}">{escape(results.experiment.title)}</h2>']
+        body += _choices(done) if results is done.judged else _experiment(results)
+    return _write(out / REPORT, title, [*body, *_made_by(command, done.all)])
+
+
+def _write(path: Path, title: str, body: Iterable[str]) -> Path:
     with draft_of(path) as draft:
-        draft.write_text(report(experiment, table, changes), encoding="utf-8")
+        draft.write_text(_page(title, body), encoding="utf-8")
     return path
 
 
-def report(experiment: Experiment, table: pl.DataFrame, changes: Sequence[int] = ()) -> str:
-    """Return the report: gains and what was printed of them, regret, seeds, parameters."""
-    sections = {
-        "Total gains": _gains(experiment, table),
-        "Cumulative regret": _interactive(regret_data(table, changes), "regret", library=True),
-        "Gains by seed": _interactive(seeds_data(experiment, table), "seeds", library=False),
-        "Parameters": _parameters(experiment),
-        "Seeds": f"<p>{escape(_in_words(sorted(table['seed'].unique())))}</p>",
-        "Versions": _versions(),
-    }
-    body = "\n".join(f"<h2>{title}</h2>\n{content}" for title, content in sections.items())
-    title = escape(experiment.title)
+def _page(title: str, body: Iterable[str]) -> str:
+    content = "\n".join(body)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{_CSS}</style>\n</head>\n"
-        f"<body>\n<h1>{title}</h1>\n<p><code>{escape(experiment.id)}</code></p>\n"
-        f"{body}\n</body>\n</html>\n"
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>{_CSS}</style>\n"
+        f"<script>{get_plotlyjs()}</script>\n</head>\n"
+        f"<body>\n<h1>{escape(title)}</h1>\n{content}\n</body>\n</html>\n"
     )
 
 
-def regret_data(table: pl.DataFrame, changes: Sequence[int]) -> dict[str, Any]:
-    """Return the interactive figure of realised regret: means over seeds and their intervals."""
-    times = ends(table).tolist()
-    traces: list[dict[str, Any]] = []
-    for label, stroke in strokes(policies_of(table)).items():
-        values = cumulated(table, label, "realised_regret")
-        low, high = interval(values)
-        common = {"legendgroup": label, "name": label, "type": "scatter", "mode": "lines"}
-        traces.append(
-            {
-                **common,
-                "x": times + times[::-1],
-                "y": [*high.tolist(), *low[::-1].tolist()],
-                "fill": "toself",
-                "opacity": 0.2,
-                "fillcolor": stroke["color"],
-                "line": {"width": 0},
-                "showlegend": False,
-                "hoverinfo": "skip",
-            }
-        )
-        dash = _DASHES[DASHES.index(stroke["linestyle"])]
-        line = {"color": stroke["color"], "dash": dash}
-        traces.append({**common, "x": times, "y": values.mean(axis=0).tolist(), "line": line})
-    lines = [_vertical(change) for change in changes]
-    return {"data": traces, "layout": _layout("round", "cumulative regret", shapes=lines)}
+def _experiment(results: Results) -> list[str]:
+    """Return the table of an experiment and all its figures."""
+    experiment = results.experiment
+    parts = [f"<p><code>thrifty run {escape(experiment.id)}</code></p>"]
+    if experiment.is_grid:
+        parts.append(_chosen(choices([results])))
+    elif len(experiment.horizons) > 1:
+        parts.append(_growths(results))
+    else:
+        parts.append(_gains(results))
+    for drawing in drawings_of(results):
+        name = f"{slug(experiment.id)}-{drawing.name}"
+        figure = _interactive(drawing.interactive(), name)
+        parts.append(f"<figure>{figure}<figcaption>{escape(drawing.caption)}</figcaption></figure>")
+    return parts
 
 
-def seeds_data(experiment: Experiment, table: pl.DataFrame) -> dict[str, Any]:
-    """Return the interactive figure of every seed's total gain, with the totals printed."""
-    rows = totals(table)
-    traces: list[dict[str, Any]] = []
-    for label in policies_of(table):
-        own = rows.filter(pl.col("policy") == label)
-        traces.append(
-            {
-                "type": "box",
-                "name": label,
-                "x": own["gain"].to_list(),
-                "y": [label] * len(own),
-                "orientation": "h",
-                "boxpoints": "all",
-                "pointpos": 0,
-                "text": [f"seed {seed}" for seed in own["seed"]],
-                "marker": {"color": colour_of(label), "size": 4},
-                "showlegend": False,
-            }
-        )
-    printed = [(it.label, gain) for it in experiment.entries for gain in it.published]
-    if printed:
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "printed by the authors",
-                "x": [gain for _, gain in printed],
-                "y": [label for label, _ in printed],
-                "marker": {"symbol": "diamond-open", "color": "black", "size": 9},
-            }
-        )
-    layout = _layout("total gain", "", shapes=[])
-    layout["yaxis"] |= {"autorange": "reversed", "automargin": True}
-    layout["legend"] = {"orientation": "h", "y": 1.08}
-    return {"data": traces, "layout": layout}
-
-
-def _layout(x: str, y: str, *, shapes: list[dict[str, Any]]) -> dict[str, Any]:
-    grid = {"gridcolor": "#e4e4e4", "zerolinecolor": "#b0b0b0"}
-    return {
-        "xaxis": {"title": {"text": x}, **grid},
-        "yaxis": {"title": {"text": y}, **grid},
-        "shapes": shapes,
-        "height": 560,
-        "margin": {"t": 30},
-        "plot_bgcolor": "white",
-        "paper_bgcolor": "white",
-    }
-
-
-def _vertical(change: int) -> dict[str, Any]:
-    line = {"color": "#505050", "dash": "dot", "width": 1}
-    return {
-        "type": "line", "x0": change, "x1": change, "y0": 0, "y1": 1, "yref": "paper", "line": line,
-    }  # fmt: skip
-
-
-def _interactive(figure: dict[str, Any], name: str, *, library: bool) -> str:
+def _interactive(figure: dict[str, Any], name: str) -> str:
     return str(
         plotly.io.to_html(
             figure,
             full_html=False,
-            include_plotlyjs=library,
+            include_plotlyjs=False,
             div_id=name,
-            config={"responsive": True, "displaylogo": False},
+            config=_CONFIG,
         )
     )
 
 
-def _gains(experiment: Experiment, table: pl.DataFrame) -> str:
-    printed = {entry.label: entry.published for entry in experiment.entries}
+def _links(results: Sequence[Results]) -> str:
+    links = (
+        f'<a href="#{slug(it.experiment.id)}">{escape(it.experiment.id)}</a>' for it in results
+    )
+    return f"<nav>{' '.join(links)}</nav>"
+
+
+def _in_words(found: Sequence[Finding]) -> list[str]:
+    parts = []
+    for heading, holds in (("Holds up", True), ("Does not, or is undecided", False)):
+        items = "".join(f"<li>{escape(it.words)}</li>" for it in found if it.holds == holds)
+        parts.append(f"<h3>{heading}</h3>\n<ul>{items}</ul>")
+    return parts
+
+
+def _claims(claims: Sequence[Claim]) -> str:
+    rows = [[it.claim, it.measured, it.shown(it.value), it.interval, it.verdict] for it in claims]
+    headings = ("claim", "what was measured", "ours", "95 %", "verdict")
+    return _table(headings, rows, "words") + _note(
+        "NCC-UCRL2 is the authors' program here. A claim holds if all of the interval over seeds "
+        "agrees with it, does not hold if none of it does, and is undecided otherwise."
+    )
+
+
+def _gains(results: Results) -> str:
+    printed = {entry.label: entry.published for entry in results.experiment.entries}
     rows = [
         [
             row.policy,
@@ -175,25 +156,17 @@ def _gains(experiment: Experiment, table: pl.DataFrame) -> str:
             f"{row.best:,.0f}",
             f"{row.reward:,.0f}",
             f"{row.cost:,.0f}",
+            f"{row.realised_regret:,.0f}",
+            f"{row.wins:.0%}",
             *_printed(printed.get(row.policy, ())),
         ]
-        for row in summaries(table)
+        for row in summaries(results.table)
     ]
-    headings = (
-        "policy",
-        "gain",
-        "95 %",
-        "worst",
-        "best",
-        "reward",
-        "cost",
-        "authors",
-        "their runs",
-    )
-    return _table(headings, rows) + (
-        '<p class="note">Gain is reward minus cost, the mean over seeds with its bootstrap'
-        " interval, worst and best seed. Authors: the mean of the totals that they printed, and"
-        " these.</p>"
+    headings = ("policy", "gain", "95 %", "worst", "best", "reward", "cost", "regret")
+    return _table((*headings, "wins", "authors", "their runs"), rows) + _note(
+        "Gain is reward minus cost, the mean over seeds with its bootstrap interval, worst and "
+        "best seed; a policy wins a seed if none but the oracle gains more. Authors: the mean of "
+        "the totals that they printed, and these."
     )
 
 
@@ -203,32 +176,115 @@ def _printed(gains: Sequence[float]) -> list[str]:
     return [f"{sum(gains) / len(gains):,.1f}", "; ".join(f"{gain:,.0f}" for gain in gains)]
 
 
+def _chosen(chosen: Sequence[Choice]) -> str:
+    rows = [
+        [
+            it.policy,
+            _listed({name: it.params[name] for name in it.grid}),
+            _listed(it.reported),
+            f"{it.gain:,.1f}",
+            "" if it.runner_up is None else f"{it.runner_up:,.1f}",
+            str(it.candidates),
+        ]
+        for it in chosen
+    ]
+    headings = ("policy", "chosen", "the paper's", "mean gain", "next best", "candidates")
+    return _table(headings, rows, "words")
+
+
+def _choices(done: Reproduction) -> list[str]:
+    rows = [
+        [
+            policy,
+            f"{it.mean:+,.1f}",
+            f"{it.low:+,.0f} to {it.high:+,.0f}",
+            f"{it.p_value:.4f}",
+        ]
+        for policy, it in worth(done.chosen, done.judged).items()
+    ]
+    headings = ("policy", "gain with the tuned parameters minus the paper's", "95 %", "p")
+    return [_chosen(done.chosen), _table(headings, rows), _gains(done.judged)]
+
+
+def _growths(results: Results) -> str:
+    found, bounds = growths(results.table), bounds_of(results)
+    rows = [
+        [
+            it.policy,
+            *(f"{value:,.0f}" for value in it.regret),
+            f"{it.slope:.2f}",
+            f"{it.slope_low:.2f} to {it.slope_high:.2f}",
+        ]
+        for it in found
+    ]
+    if bounds:
+        values = (f"{value:,.0f}" for value in bounds.values())
+        rows.append(["bound of the theorem", *values, f"{slope_of(bounds):.2f}", ""])
+    horizons = (f"T = {t:,}" for t in sorted(results.experiment.horizons))
+    return _table(("expected regret", *horizons, "slope", "95 %"), rows)
+
+
+def _made_by(command: str, results: Sequence[Results]) -> list[str]:
+    """Return everything that another person needs to make the same report."""
+    return [
+        "<h2>How this was made</h2>",
+        f"<p>By <code>{escape(command)}</code>, with the versions below.</p>",
+        _versions(),
+        *(_parameters(it.experiment) for it in results),
+    ]
+
+
 def _parameters(experiment: Experiment) -> str:
-    rounds = "to the end" if experiment.rounds is None else f"{experiment.rounds:,}"
-    world = ["world", experiment.world, _listed(experiment.world_params), rounds]
-    policies = [[it.label, it.policy, _listed(it.params), rounds] for it in experiment.entries]
-    return _table(("", "name", "parameters", "rounds"), [world, *policies], kind="words")
+    rounds = ", ".join(f"{t:,}" for t in experiment.horizons) or "to the end"
+    rows = [
+        ["world", experiment.world, _listed(experiment.world_params)],
+        ["rounds", rounds, ""],
+        ["seeds", in_words(sorted(experiment.seeds)), ""],
+    ]
+    grids = dict.fromkeys((it.policy, it.grid) for it in experiment.entries)
+    for policy, grid in grids:
+        entries = [it for it in experiment.entries if (it.policy, it.grid) == (policy, grid)]
+        if grid:
+            rows.append([f"{policy}, a grid", policy, _listed(_values(entries))])
+        else:
+            rows += [[it.label, it.policy, _listed(it.params)] for it in entries]
+    head = f"<h3>{escape(experiment.id)}</h3>"
+    return head + _table(("", "", "parameters"), rows, "words")
+
+
+def _values(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return every parameter of a grid: its value, or its values where there are several."""
+    return {
+        name: list(dict.fromkeys(it.params[name] for it in entries))
+        if name in entries[0].grid
+        else value
+        for name, value in entries[0].params.items()
+    }
 
 
 def _versions() -> str:
     rows = [["thrifty", __version__], ["Python", platform.python_version()]]
     rows += [[name, version(name)] for name in PACKAGES]
-    return _table(("package", "version that made this report"), rows, kind="words")
+    return _table(("package", "version"), rows, "words")
 
 
 def _listed(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in params.items())
 
 
-def _in_words(seeds: Sequence[int]) -> str:
+def in_words(seeds: Sequence[int]) -> str:
     """Return seeds as a range if they are one.
 
-    >>> _in_words([0, 1, 2]), _in_words([3, 7])
+    >>> in_words([0, 1, 2]), in_words([3, 7])
     ('0 to 2', '3, 7')
     """
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
+
+
+def _note(words: str) -> str:
+    return f'<p class="note">{escape(words)}</p>'
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:

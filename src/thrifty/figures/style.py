@@ -39,6 +39,14 @@ KEYS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0000
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 """For policies that share a colour, in their order."""
 
+BOUND: Mapping[str, Any] = MappingProxyType(
+    {"color": "#505050", "linestyle": (0, (1, 1)), "linewidth": 2.2}
+)
+"""The line of a theorem's bound."""
+
+SURFACE = "cividis"
+"""The colours of heat maps, which every kind of colour vision can order."""
+
 WINDOW = re.compile(r"^w = (\d+)$")
 WINDOWS = (100, 1500)
 """Labels of windows, and those that get the darkest and the brightest colour."""

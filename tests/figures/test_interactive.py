@@ -1,0 +1,90 @@
+"""Figures for pages: the same numbers, by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from figures.small_results import KINDS
+from figures.small_tables import table_of
+from thrifty.experiments.growth import growths
+from thrifty.experiments.tuning import surfaces
+from thrifty.figures import interactive
+from thrifty.figures.style import colour_of
+
+TABLE = table_of("Oracle", "UCB1")
+
+
+def test_regret_by_hand() -> None:
+    figure = interactive.cumulative_regret(TABLE, [10])
+    ucb1 = figure["data"][-1]
+    assert (ucb1["x"], ucb1["y"]) == ([0, 10, 20], [0, 2, 5])
+    assert ucb1["line"] == {"color": colour_of("UCB1"), "dash": "solid"}
+    band = figure["data"][-2]
+    assert (max(band["y"]), band["x"]) == (6, [0, 10, 20, 20, 10, 0])
+    assert band["legendgroup"] == ucb1["legendgroup"]
+    assert [shape["x0"] for shape in figure["layout"]["shapes"]] == [10]
+    assert "Oracle" not in {trace["name"] for trace in figure["data"]}
+
+
+def test_gain_and_cost_by_hand() -> None:
+    gain, cost = interactive.gain_and_cost(TABLE)["data"]
+    assert gain["y"] == cost["y"] == ["UCB1", "Oracle"]
+    assert (gain["x"], cost["x"]) == ([13, 14], [1, 1])
+    assert cost["text"] == ["14 = 13 + 1", "15 = 14 + 1"]
+
+
+def test_seeds_by_hand() -> None:
+    oracle, ucb1, printed = interactive.seeds(TABLE, {"UCB1": (11.0, 14.0)})["data"]
+    assert oracle["x"] == [13, 15]
+    assert ucb1["text"] == ["seed 0", "seed 1"]
+    assert (printed["x"], printed["y"]) == ([11, 14], ["UCB1", "UCB1"])
+    assert len(interactive.seeds(TABLE, {})["data"]) == 2
+
+
+def test_recommendations_by_hand() -> None:
+    (trace,) = interactive.recommendations(TABLE, [10], ["UCB1"])["data"]
+    assert trace["x"] == [["0-9", "0-9", "10-19", "10-19"], ["left", "right"] * 2]
+    assert trace["y"] == [0.4, 0.6, 0, 1]
+    (trace,) = interactive.recommendations(TABLE, [10, 12], ["UCB1"])["data"]
+    assert trace["y"] == [0.4, 0.6, None, None, 0, 1]  # nothing was played in a short period
+
+
+def test_accuracy_by_hand() -> None:
+    _, line = interactive.accuracy(TABLE, ["Oracle"])["data"]
+    assert (line["x"], line["y"]) == ([0, 1, 2], [0.7, 0.75, 0.75])
+
+
+def test_purchases_by_hand() -> None:
+    (trace,) = interactive.purchases(TABLE, "UCB1", [])["data"]
+    assert (trace["y"], trace["z"]) == (["x", "y"], [[1, 0], [0, 0]])
+
+
+def test_a_surface_by_hand() -> None:
+    (found,) = surfaces(KINDS["grid"])
+    heat, best, reported = interactive.surface(found)["data"]
+    assert (heat["x"], heat["y"], heat["z"]) == (["50", "100"], ["0.1", "0.2"], [[2, 8], [5, -4]])
+    assert (best["name"], best["x"], best["y"]) == ("best", ["100"], ["0.1"])
+    assert (reported["name"], reported["x"], reported["y"]) == ("the paper's", ["100"], ["0.2"])
+    heat, best = interactive.surface(replace(found, reported=None))["data"]
+    assert best["name"] == "best"
+
+
+def test_a_line_of_one_parameter_by_hand() -> None:
+    (found,) = surfaces(KINDS["line"])
+    line, best, reported = interactive.surface(found)["data"]
+    assert (line["x"], line["y"]) == (["0.1", "0.2", "0.3"], [3, 5, 4])
+    assert (best["x"], best["y"]) == (["0.2"], [5])
+    assert (reported["x"], reported["y"]) == (["0.3"], [4])
+
+
+def test_growth_by_hand() -> None:
+    found = growths(KINDS["horizons"].table)
+    traces = interactive.growth(found, {100: 70.0, 400: 140.0})["data"]
+    bound, by_name = traces[0], {trace["name"]: trace for trace in traces}
+    assert (bound["x"], bound["y"]) == ([100, 400], [70, 140])
+    text = by_name["NCC-UCRL2, text: slope 0.50"]
+    assert text["y"] == pytest.approx([10, 20])
+    assert "Uniform: slope 1.00" in by_name
+    assert "bound of the theorem" not in {
+        trace["name"] for trace in interactive.growth(found, {})["data"]
+    }
