@@ -1,0 +1,1 @@
+"""How fast Thrifty is, and how it grows: `make bench` writes RESULTS.md."""

@@ -1,0 +1,126 @@
+"""One point of the growth curves, measured in a process of its own.
+
+`python -m benchmarks.growth_point POINT` takes a `Point` as JSON. It prints, as JSON, seconds a
+round of each repetition, the peak of memory above that of a process that has imported and compiled
+everything, and the size of the policy's state.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from thrifty import NCCUCRL2, Problem, Replay
+
+LEVELS = 3
+MOST_REPETITIONS = 5
+ENOUGH_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """A problem's size: `rounds` are timed after `before` others that are not."""
+
+    features: int = 5
+    actions: int = 3
+    window: int = 1000
+    rounds: int = 100_000
+    before: int = 0
+    cost_range: float = 1.0
+
+
+def table(point: Point) -> Replay:
+    """Draw contexts evenly; rewards depend on the first three features, prices are like Nursery's.
+
+    The joint table of a `World` would have 3^D cells, so this is a plain table.
+    """
+    rng = np.random.default_rng(0)
+    size = (point.before + point.rounds, point.features)
+    contexts = rng.integers(LEVELS, size=size)
+    means = rng.random((LEVELS**3, point.actions))
+    chances = means[contexts[:, :3] @ [LEVELS**2, LEVELS, 1]]
+    rewards = (rng.random(chances.shape) < chances).astype(np.float64)
+    costs = rng.uniform(0.03, 0.08, point.features) + rng.normal(0, 0.001, size)
+    problem = Problem.anonymous(levels=(LEVELS,) * point.features, n_actions=point.actions)
+    return Replay(contexts, rewards, costs, problem=problem)
+
+
+def played(point: Point, world: Replay) -> tuple[float, NCCUCRL2]:
+    """Play all rounds; return the seconds that the timed ones took, and the policy."""
+    policy = NCCUCRL2(
+        world.problem,
+        horizon=world.horizon,
+        window=point.window,
+        cost_range=point.cost_range,
+        seed=0,
+    )
+    if point.before:
+        _play_part(policy, world, slice(0, point.before))
+    start = perf_counter()
+    _play_part(policy, world, slice(point.before, world.horizon))
+    return perf_counter() - start, policy
+
+
+def _play_part(policy: NCCUCRL2, world: Replay, part: slice) -> None:
+    shape = world.contexts[part].shape
+    record = (
+        np.zeros(shape, dtype=np.bool_),
+        np.zeros(shape[0], dtype=np.int64),
+        np.zeros(shape[0]),
+        np.zeros(shape[0]),
+    )
+    policy.run_compiled((world.contexts[part], world.rewards[part], world.costs[part]), record)
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that the process has had.
+
+    `ru_maxrss` would begin with what the parent had when it started this process, so Linux's own
+    count of this program is read where there is one.
+    """
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 1024)
+
+
+def forget_peak() -> None:
+    """Count the peak from now on, where Linux can: drawing the table does not belong to it."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def measured(point: Point) -> dict[str, Any]:
+    small = Point(point.features, point.actions, window=8, rounds=32, before=32)
+    played(small, table(small))
+    forget_peak()
+    before = peak_megabytes()
+    world = table(point)
+    forget_peak()
+    start = perf_counter()
+    taken, policy = played(point, world)
+    peak = peak_megabytes() - before
+    state = sum(array.nbytes for array in policy.get_state().values()) / 2**20
+    times = [taken]
+    del policy
+    while len(times) < MOST_REPETITIONS and perf_counter() - start < ENOUGH_SECONDS:
+        times.append(played(point, world)[0])
+    return {
+        "seconds": [taken / point.rounds for taken in times],
+        "peak": peak,
+        "state": state,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(Point(**json.loads(sys.argv[1])))))

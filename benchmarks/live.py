@@ -1,0 +1,106 @@
+"""One live decision at a time, through Thrifty's interface and those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.measuring import Say, Stopwatch, Times, number
+from benchmarks.players import Entry, Player, entries
+from benchmarks.report import Part, Table
+from thrifty import Replay
+from thrifty.environments import nursery
+
+METHOD = """\
+Every player plays the first {rounds:,} rows of the published arrays: one decision and one update a
+round, nothing in batches. Only the package's own calls are timed, single and without what the
+benchmark prepares for them. Thrifty's policies buy what they choose; the other contextual ones see
+everything and pay for it (LinUCB: codes counted from 1, as Thrifty's; Vowpal Wabbit: names of
+levels); UCB buys nothing. Medians of {repetitions} repetitions, seeds 0 to {last}, all players in
+turn; spread is min .. max. *gain* is reward minus costs: median and range over the seeds."""
+HEADERS = (
+    "player",
+    "settings",
+    "its calls, us",
+    "us a round",
+    "spread",
+    "relative",
+    "to",
+    "gain",
+    "min .. max",
+)
+
+
+@dataclass(frozen=True)
+class Laps:
+    """One play: seconds a round for each step, and the total gain."""
+
+    steps: Mapping[str, float]
+    gain: float
+
+
+def measure(quick: bool, say: Say) -> Part:
+    """Let all players play in turn."""
+    rounds, repetitions = (60, 2) if quick else (10_000, 5)
+    world = nursery.published()
+    able, missing = _sorted_out(entries(rounds), world)
+    laps: dict[str, list[Laps]] = {entry.label: [] for entry in able}
+    for entry in able:
+        say(f"{entry.label}: first calls")
+        _played(entry.make(world, 0), world, 40)
+    for seed in range(repetitions):
+        for entry in able:
+            say(f"{entry.label}: {seed + 1} of {repetitions}")
+            laps[entry.label].append(_played(entry.make(world, seed), world, rounds))
+    rows = [_row(entry, laps) for entry in able]
+    rows += [(label, reason, *("",) * (len(HEADERS) - 2)) for label, reason in missing]
+    method = METHOD.format(rounds=rounds, repetitions=repetitions, last=repetitions - 1)
+    return Part("One live decision", method, (Table("Time a round", HEADERS, tuple(rows)),))
+
+
+def _sorted_out(
+    all_entries: Sequence[Entry], world: Replay
+) -> tuple[list[Entry], list[tuple[str, str]]]:
+    """Return who can play, and who cannot and why."""
+    able, missing = [], []
+    for entry in all_entries:
+        try:
+            entry.make(world, 0)
+        except (ImportError, AttributeError) as error:
+            missing.append((entry.label, f"not measured: {error}"))
+        else:
+            able.append(entry)
+    return able, missing
+
+
+def _played(player: Player, world: Replay, rounds: int) -> Laps:
+    watch, gain = Stopwatch(), 0.0
+    for t in range(rounds):
+        action, paid = player.decide(t, watch)
+        reward = float(world.rewards[t, action])
+        player.learn(t, action, reward, watch)
+        gain += reward - paid
+    return Laps({step: taken / rounds for step, taken in watch.seconds.items()}, gain)
+
+
+def _sums(laps: Sequence[Laps]) -> Times:
+    return Times(tuple(sum(lap.steps.values()) for lap in laps))
+
+
+def _row(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[str, ...]:
+    mine = laps[entry.label]
+    steps = {step: Times(tuple(lap.steps[step] for lap in mine)) for step in mine[0].steps}
+    gains = [lap.gain for lap in mine]
+    times = _sums(mine)
+    return (
+        entry.label,
+        entry.settings,
+        ", ".join(f"{step} {it.shown('us')}" for step, it in steps.items()),
+        times.shown("us"),
+        times.spread("us"),
+        number(times.median / _sums(laps[entry.like]).median),
+        entry.like,
+        f"{median(gains):.1f}",
+        f"{min(gains):.1f} .. {max(gains):.1f}",
+    )

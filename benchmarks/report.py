@@ -1,0 +1,100 @@
+"""What a run of the benchmark says: parts with tables and goals, written down as Markdown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measuring import number
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A target that was stated beforehand, and what was measured."""
+
+    what: str
+    measured: float
+    limit: float
+    unit: str
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the measured value is on the right side of the limit, or on it."""
+        if self.at_least:
+            return self.measured >= self.limit
+        return self.measured <= self.limit
+
+    @property
+    def target(self) -> str:
+        """The limit in words."""
+        return f"at {'least' if self.at_least else 'most'} {self.limit:,g} {self.unit}".strip()
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is met, in words."""
+        return "met" if self.met else "not met"
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.verdict}"
+
+
+def judged(goals: Sequence[Goal]) -> str:
+    """Return the cell of a table's target column."""
+    return "; ".join(map(str, goals))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, a line of headers, and rows of text."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, with columns that stand under each other."""
+        lines = [self.headers, *self.rows]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(self.headers))]
+        padded = [
+            " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            for line in lines
+        ]
+        rule = "|".join("-" * (width + 2) for width in widths)
+        first, *rest = (f"| {line} |" for line in padded)
+        return "\n".join([f"**{self.title}**", "", first, f"|{rule}|", *rest])
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the benchmark: how it was measured, and what came of it."""
+
+    title: str
+    method: str
+    tables: tuple[Table, ...] = ()
+    goals: tuple[Goal, ...] = ()
+
+    def markdown(self) -> str:
+        """Return the part as a section of the page."""
+        return "\n\n".join(
+            [f"## {self.title}", self.method, *(table.markdown() for table in self.tables)]
+        )
+
+
+def goals_table(parts: Sequence[Part]) -> Table:
+    """Return all goals of all parts, one a row."""
+    rows = [
+        (goal.what, goal.target, f"{number(goal.measured)} {goal.unit}".strip(), goal.verdict)
+        for part in parts
+        for goal in part.goals
+    ]
+    return Table("Targets", ("what", "target", "measured", "verdict"), tuple(rows))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write the file so that it is there as a whole or as it was before."""
+    draft = path.with_name(f"{path.name}.draft-{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
