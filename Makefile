@@ -1,12 +1,12 @@
-# `make run` and `make test` set everything up by themselves; a second run starts at once.
+# `make run`, `make test` and `make docs` set everything up by themselves; a second run starts at once.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test bench clean
+.PHONY: run test docs bench clean
 
 run: .venv/for-run
-	$(BIN)/thrifty reproduce --figures png
+	$(BIN)/thrifty reproduce --figures png $(ARGS)
 
 test: .venv/for-test
 	$(BIN)/ruff check .
@@ -17,8 +17,12 @@ test: .venv/for-test
 	@echo "The kernels once more, not compiled, so that coverage sees their lines:"
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --cov --cov-append --cov-report=term --cov-fail-under=95 tests/kernels tests/policies
 
-bench: .venv/for-test
-	$(BIN)/python benchmarks/ncc_ucrl2.py
+docs: .venv/for-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
+	@echo "The pages are built: open site/index.html."
+
+bench: .venv/for-bench
+	$(BIN)/python -m benchmarks $(ARGS)
 
 .venv/for-run: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thrifty needs Python 3.11 or newer; set PYTHON=...")'
@@ -30,6 +34,14 @@ bench: .venv/for-test
 	$(INSTALL) --editable '.[test]'
 	touch $@
 
+.venv/for-docs: .venv/for-run
+	$(INSTALL) --editable '.[docs]'
+	touch $@
+
+.venv/for-bench: .venv/for-run
+	$(INSTALL) --editable '.[bench]'
+	touch $@
+
 clean:
-	rm -rf .venv build dist results .coverage* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv build dist results site .coverage* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,42 +1,142 @@
-"""Output shown on a page: blocks that begin with ```text and a command, and then a table's title.
+"""Pages that run from top to bottom, each in a folder of its own.
 
-`python tests/refresh_docs.py` runs the commands and writes what they print now; a test runs them
-and compares.
+The blocks of a page are taken in order. `python` blocks share a namespace. A `toml` block with a
+title is written to the file of that name. Of `sh` blocks the lines run that begin with `thrifty`.
+A `text` block after a `python` or `sh` block shows what that block printed. A block that begins
+with ```text and a command shows a table that the command prints, the one with the title that is
+the block's first line.
+
+`python tests/refresh_docs.py` writes what is printed now, and the page of the command line; a test
+runs the pages and compares.
 """
 
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
-from functools import cache
+from contextlib import chdir, redirect_stdout
+from copy import copy
+from io import StringIO
 from itertools import takewhile
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from thrifty.cli import app
+
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 THRIFTY = Path(sys.executable).with_name("thrifty")
-BLOCK = re.compile(r"```text thrifty ([^\n]*)\n([^\n]*)\n.*?```", re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+TITLE = re.compile(r' title="([^"]+)"')
+COMMAND_LINE = ROOT / "docs" / "command-line.md"
+INTRODUCTION = """\
+# The command line
+
+Every command takes `--help`; this page is what it prints. A result goes to the standard output,
+progress and errors to the standard error. The exit code is 0 if all went well, 2 if something that
+was given cannot be used (one line says what, why and what to do), and 130 after an interrupt.
+[Experiments and their results](experiments.md) has the format of the files.
+"""
 
 
-@cache
-def output(arguments: str) -> list[str]:
-    command = [str(THRIFTY), *arguments.split()]
-    with tempfile.TemporaryDirectory() as folder:
-        run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
-    return [line.rstrip() for line in run.stdout.splitlines()]
+class PageRun:
+    """One page being run in a folder: `show` takes a block and returns it as it ought to be."""
+
+    def __init__(self, page: Path, folder: Path) -> None:
+        self.page, self.folder = page, folder
+        self.names: dict[str, object] = {"__name__": page.stem}
+        self.printed: str | None = None
+
+    def show(self, block: re.Match[str]) -> str:
+        language, more, body = block.groups()
+        printed = self.printed
+        self.printed = None
+        if language == "python":
+            self.printed = self._run_python(body)
+        elif language == "sh":
+            self.printed = self._run_commands(body)
+        elif language == "toml" and (title := TITLE.fullmatch(more)):
+            (self.folder / title[1]).write_text(body, encoding="utf-8")
+        elif language == "text" and more.startswith(" thrifty "):
+            return f"```text{more}\n{table(more, self.folder, title=body.splitlines()[0])}```"
+        elif language == "text" and not more and printed is not None:
+            return f"```text\n{printed}```"
+        return block[0]
+
+    def _run_python(self, body: str) -> str:
+        with chdir(self.folder), redirect_stdout(StringIO()) as printed:
+            exec(compile(body, str(self.page), "exec"), self.names)
+        return _tidied(printed.getvalue())
+
+    def _run_commands(self, body: str) -> str:
+        lines = body.replace("\\\n", " ").splitlines()
+        commands = [shlex.split(line, comments=True) for line in lines if line[:8] == "thrifty "]
+        return "".join(_tidied(thrifty(*command[1:], cwd=self.folder)) for command in commands)
 
 
-def table(arguments: str, title: str) -> str:
+def thrifty(*arguments: str, cwd: Path) -> str:
+    """Return what the command prints in this folder."""
+    command = [str(THRIFTY), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+    if run.returncode != 0:
+        raise RuntimeError(f"thrifty {shlex.join(arguments)} failed: {run.stderr}")
+    return run.stdout
+
+
+def table(command: str, folder: Path, *, title: str) -> str:
     """Return the table with this title: the indented lines that follow it."""
-    lines = output(arguments)
-    rows = takewhile(lambda line: not line or line.startswith(" "), lines[lines.index(title) + 1 :])
-    return "\n".join([title, *filter(None, rows)])
+    lines = [line.rstrip() for line in thrifty(*command.split()[1:], cwd=folder).splitlines()]
+    below = lines[lines.index(title) + 1 :]
+    rows = takewhile(lambda line: not line or line.startswith(" "), below)
+    return "\n".join([title, *filter(None, rows)]) + "\n"
 
 
-def refreshed(text: str) -> str:
-    return BLOCK.sub(lambda m: f"```text thrifty {m[1]}\n{table(m[1], m[2])}\n```", text)
+def as_it_runs(page: Path, folder: Path) -> str:
+    """Run a page in a folder and return its text with what its blocks print now."""
+    return BLOCK.sub(PageRun(page, folder).show, page.read_text(encoding="utf-8"))
+
+
+def command_line_page() -> str:
+    """Return the page of the command line: the help of every command."""
+    general, _, listed = _help().partition("\nCommands:\n")
+    names = re.findall(r"^  ([\w-]+)  ", listed, re.MULTILINE)
+    helps = {name: _help(name) for name in names}
+    rows = [f"| [{name}](#thrifty-{name}) | {_first_sentence(helps[name])} |" for name in names]
+    table = "\n".join(["| command | what it does |", "|---|---|", *rows])
+    sections = [("thrifty", general), *((f"thrifty {name}", helps[name]) for name in names)]
+    shown = [f"\n## {title}\n\n```text\n{_tidied(text)}```\n" for title, text in sections]
+    return f"{INTRODUCTION}\n{table}\n" + "".join(shown)
+
+
+def _help(*command: str) -> str:
+    """Return a command's help, without boxes."""
+    plain = copy(app)
+    plain.rich_markup_mode = None
+    return CliRunner().invoke(plain, [*command, "--help"], prog_name="thrifty").stdout
+
+
+def _first_sentence(help_text: str) -> str:
+    """Return the paragraph after the usage, on one line."""
+    return " ".join(help_text.strip().split("\n\n")[1].split())
+
+
+def _tidied(text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines()]
+    return "\n".join(lines).strip("\n") + "\n" if any(lines) else ""
+
+
+def refresh(page: Path) -> None:
+    """Write the page as it runs now; one that fails is named and left as it is."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            page.write_text(as_it_runs(page, Path(folder)), encoding="utf-8")
+    except Exception as error:
+        print(f"{page.relative_to(ROOT)} fails: {error!r}")
 
 
 if __name__ == "__main__":
+    COMMAND_LINE.write_text(command_line_page(), encoding="utf-8")
     for page in PAGES:
-        page.write_text(refreshed(page.read_text(encoding="utf-8")), encoding="utf-8")
+        refresh(page)
