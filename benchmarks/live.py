@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 
 from benchmarks.measuring import Say, Stopwatch, Times, number
 from benchmarks.players import Entry, Player, entries
-from benchmarks.report import Part, Table
+from benchmarks.report import Goal, Part, Table, judged
 from thrifty import Replay
 from thrifty.environments import nursery
 
@@ -29,7 +30,9 @@ HEADERS = (
     "to",
     "gain",
     "min .. max",
+    "target",
 )
+CALLS = ("choose_features", "choose_action", "update")
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,12 @@ def measure(quick: bool, say: Say) -> Part:
         for entry in able:
             say(f"{entry.label}: {seed + 1} of {repetitions}")
             laps[entry.label].append(_played(entry.make(world, seed), world, rounds))
-    rows = [_row(entry, laps) for entry in able]
+    goals = {entry.label: _goals(entry, laps) for entry in able}
+    rows = [(*_row(entry, laps), judged(goals[entry.label])) for entry in able]
     rows += [(label, reason, *("",) * (len(HEADERS) - 2)) for label, reason in missing]
     method = METHOD.format(rounds=rounds, repetitions=repetitions, last=repetitions - 1)
-    return Part("One live decision", method, (Table("Time a round", HEADERS, tuple(rows)),))
+    tables = (Table("Time a round", HEADERS, tuple(rows)),)
+    return Part("One live decision", method, tables, tuple(chain.from_iterable(goals.values())))
 
 
 def _sorted_out(
@@ -86,6 +91,19 @@ def _played(player: Player, world: Replay, rounds: int) -> Laps:
 
 def _sums(laps: Sequence[Laps]) -> Times:
     return Times(tuple(sum(lap.steps.values()) for lap in laps))
+
+
+def _goals(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[Goal, ...]:
+    mine = laps[entry.label]
+    if entry.label == "Thrifty ncc-ucrl2-published":
+        calls = Times(tuple(sum(lap.steps[step] for step in CALLS) for lap in mine))
+        return (Goal("live decision, all three calls", calls.of("us"), 20, "us"),)
+    if entry.label == "Thrifty Agent ncc-ucrl2-published":
+        return (Goal("live decision through Agent", _sums(mine).of("us"), 40, "us"),)
+    if entry.label in ("Vowpal Wabbit cb_explore_adf", "MABWiser LinUCB"):
+        ratio = _sums(mine).median / _sums(laps[entry.like]).median
+        return (Goal(f"{entry.label} against {entry.like}", ratio, 3, "times", at_least=True),)
+    return ()
 
 
 def _row(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[str, ...]:

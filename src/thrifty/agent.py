@@ -239,7 +239,7 @@ class Agent:
         _require_exactly(self.problem, values, to_buy, "values", round_id)
         _require_exactly(self.problem, costs, to_buy, "costs", round_id)
         bought = _codes(self.problem, values)
-        paid = {self.problem.feature_index(name): _cost(name, costs[name]) for name in to_buy}
+        paid = {i: _cost(self.problem.feature_names[i], costs) for i in bought}
         mask = None if available is None else _action_mask(self.problem, available)
         observation = record.observing(bought, paid)
         action_values = _finite_or_none(self.policy.action_values(observation))
@@ -285,24 +285,25 @@ def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, Record]:
 def _codes(problem: Problem, levels: Mapping[str, str]) -> dict[int, int]:
     if not levels:
         return {}
-    positions = {problem.feature_index(name): level for name, level in levels.items()}
-    return {i: problem.features[i].code(positions[i]) for i in sorted(positions)}
+    features = problem.features
+    positions = sorted(map(problem.feature_index, levels))
+    return {i: features[i].code(levels[features[i].name]) for i in positions}
 
 
-def _cost(name: str, cost: Any) -> float:
-    number = as_float(cost)
+def _cost(name: str, costs: Mapping[str, Any]) -> float:
+    number = as_float(costs[name])
     if not 0 <= number < math.inf:
         raise InvalidObservation(
-            f"feature {name!r} cost {cost!r}: a cost is a finite number of at least 0, anything "
-            "else would spoil every later estimate."
+            f"feature {name!r} cost {costs[name]!r}: a cost is a finite number of at least 0, "
+            "anything else would spoil every later estimate."
         )
     return number
 
 
 def _price_list(problem: Problem, prices: Mapping[str, float]) -> NDArray[np.float64]:
-    names = tuple(feature.name for feature in problem.features)
+    names = problem.feature_names
     _require_exactly(problem, prices, names, "prices", None)
-    return np.array([_cost(name, prices[name]) for name in names])
+    return np.array([_cost(name, prices) for name in names])
 
 
 def _require_exactly(
@@ -338,7 +339,7 @@ def _action_mask(problem: Problem, available: Iterable[str]) -> NDArray[np.bool_
 def _finite_or_none(values: NDArray[np.float64] | None) -> tuple[float | None, ...] | None:
     if values is None:
         return None
-    return tuple(value if math.isfinite(value) else None for value in map(float, values))
+    return tuple([value if math.isfinite(value) else None for value in values.tolist()])
 
 
 def _made(

@@ -78,8 +78,8 @@ class Policy(ABC):
     def choose_features(self) -> Purchase:
         """Choose the features to buy this round, I_t."""
         purchase = self._choose_features()
-        require_instance(purchase, Purchase, f"what {type(self).__name__} chose to buy")
-        if purchase.mask.shape != (self.problem.n_features,):
+        require_instance(purchase, Purchase, "what _choose_features returned")
+        if purchase.mask.size != len(self._levels):
             raise InvalidPurchase(
                 f"{type(self).__name__} chose a mask of shape {purchase.mask.shape} for "
                 f"{self.problem.n_features} features: it must hold one entry per feature."

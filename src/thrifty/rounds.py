@@ -36,7 +36,7 @@ def _whole_purpose(purpose: int, error: type[InvalidInput]) -> int:
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 
