@@ -238,12 +238,13 @@ class Agent:
         to_buy = record.to_buy(self.problem)
         _require_exactly(self.problem, values, to_buy, "values", round_id)
         _require_exactly(self.problem, costs, to_buy, "costs", round_id)
-        bought = _codes(self.problem, values)
-        paid = {i: _cost(self.problem.feature_names[i], costs) for i in bought}
+        features, places = self.problem.features, record.places_to_buy
+        bought = {i: features[i].code(values[features[i].name]) for i in places}
+        paid = {i: _cost(features[i].name, costs) for i in places}
         mask = None if available is None else _action_mask(self.problem, available)
         observation = record.observing(bought, paid)
-        action_values = _finite_or_none(self.policy.action_values(observation))
-        action = int(self.policy.choose_action(observation, available=mask))
+        action_values = self.policy.action_values(observation)
+        action = self.policy.choose_action(observation, available=mask)
         # Only now: what is refused changes nothing.
         record.bought, record.costs, record.seen = bought, paid, observation
         record.status, record.action, record.action_values = "acted", action, action_values
@@ -334,12 +335,6 @@ def _action_mask(problem: Problem, available: Iterable[str]) -> NDArray[np.bool_
     if not mask.any():
         raise InvalidAction("no action is available: at least one must be, or abandon the round.")
     return mask
-
-
-def _finite_or_none(values: NDArray[np.float64] | None) -> tuple[float | None, ...] | None:
-    if values is None:
-        return None
-    return tuple([value if math.isfinite(value) else None for value in values.tolist()])
 
 
 def _made(

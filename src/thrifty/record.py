@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
@@ -26,16 +26,19 @@ class Record:
     costs: Mapping[int, float] = field(default_factory=dict)
     status: str = "asked"
     action: int | None = None
-    action_values: tuple[float | None, ...] | None = None
+    action_values: NDArray[np.float64] | None = field(default=None, compare=False)
     reward: float | None = None
     seen: Observation | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def places_to_buy(self) -> list[int]:
+        """The positions of the features that were chosen and are not free."""
+        return [i for i, chosen in enumerate(self.chosen) if chosen and i not in self.free]
+
     def to_buy(self, problem: Problem) -> tuple[str, ...]:
         """Return the names of the features that were chosen and are not free."""
-        if not self.free:
-            return tuple(compress(problem.feature_names, self.chosen))
-        pairs = enumerate(zip(self.chosen, problem.feature_names, strict=True))
-        return tuple(name for i, (chosen, name) in pairs if chosen and i not in self.free)
+        names = problem.feature_names
+        return tuple([names[i] for i in self.places_to_buy])
 
     def observation(self) -> Observation:
         """Return what the policy saw; a record from a file makes it anew."""
@@ -56,7 +59,7 @@ class Record:
     def explained(self, problem: Problem) -> dict[str, Any]:
         """Return the round by names, as plain JSON values."""
         features, actions = problem.features, problem.actions
-        values = self.action_values
+        values = self._finite_values()
         return {
             "id": self.id,
             "status": self.status,
@@ -80,9 +83,15 @@ class Record:
             "features": len(self.chosen),
             "free": list(self.free.items()),
             "bought": [(i, code, self.costs[i]) for i, code in self.bought.items()],
-            "action_values": self.action_values,
+            "action_values": self._finite_values(),
             "reward": self.reward,
         }
+
+    def _finite_values(self) -> list[float | None] | None:
+        """Return the values for JSON, which has no infinity: an action never tried gets None."""
+        if self.action_values is None:
+            return None
+        return [value if math.isfinite(value) else None for value in self.action_values.tolist()]
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Record:
@@ -97,6 +106,6 @@ class Record:
             costs={i: cost for i, _, cost in description["bought"]},
             status=description["status"],
             action=description["action"],
-            action_values=None if values is None else tuple(values),
+            action_values=None if values is None else np.array(values, dtype=np.float64),
             reward=description["reward"],
         )

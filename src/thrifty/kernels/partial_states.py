@@ -147,9 +147,10 @@ def set_place(tables: PartialStates, places: Ints, mask: Mask) -> int:
     for i in range(n):
         if contains(mask, i, n):
             key ^= tables.feature_keys[i]
-    place = key % places.size
+    last = places.size - 1  # a power of two less one, so that & is the remainder
+    place = key & last
     while places[place] != NONE and tables.sets[places[place]]["mask"] != mask:
-        place = (place + 1) % places.size
+        place = (place + 1) & last
     return place
 
 
@@ -178,12 +179,13 @@ def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
     for i in range(n):
         if contains(mask, i, n):
             key ^= tables.level_keys[i, codes[i]]
-    place = key % tables.cell_places.size
+    last = tables.cell_places.size - 1
+    place = key & last
     while True:
         c = tables.cell_places[place]
         if c == NONE or (tables.cells[c]["set"] == s and _agrees(tables, c, mask, codes)):
             return place
-        place = (place + 1) % tables.cell_places.size
+        place = (place + 1) & last
 
 
 @inner
