@@ -61,7 +61,17 @@ def inner(function: Function) -> Function:
     return _compiled(function, no_cpython_wrapper=True)
 
 
-def _compiled(function: Function, *, no_cpython_wrapper: bool) -> Function:
+def apart(function: Function) -> Function:
+    """Compile a function that only compiled ones call, and that stays a function of its own.
+
+    For long ones with few arguments: inlined wherever they are called, they take long to compile.
+    """
+    return _compiled(function, no_cpython_wrapper=True, forceinline=False)
+
+
+def _compiled(
+    function: Function, *, no_cpython_wrapper: bool, forceinline: bool = True
+) -> Function:
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_FOLDER or before
     try:
@@ -70,7 +80,7 @@ def _compiled(function: Function, *, no_cpython_wrapper: bool) -> Function:
         compiled: Function = numba.njit(
             nogil=True,
             cache=CACHE_FOLDER is not None,
-            forceinline=True,
+            forceinline=forceinline,
             no_cfunc_wrapper=True,
             no_cpython_wrapper=no_cpython_wrapper,
         )(function)

@@ -14,6 +14,7 @@ from thrifty.policies.linucb import LinUCB
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
 from thrifty.policies.oracle import Oracle
 from thrifty.policies.ps_linucb import PSLinUCB
+from thrifty.policies.scout import Scout
 from thrifty.policies.sim_oos import SimOOS
 from thrifty.policies.sw_ucb import SWUCB
 from thrifty.policies.ucb1 import UCB1
@@ -29,6 +30,7 @@ __all__ = [
     "LinUCB",
     "Oracle",
     "PSLinUCB",
+    "Scout",
     "SimOOS",
     "Uniform",
     "policy_named",
@@ -43,6 +45,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "ncc-ucrl2-published": NCCUCRL2.published,
         "oracle": Oracle,
         "ps-linucb": PSLinUCB,
+        "scout": Scout,
         "sim-oos": SimOOS,
         "sw-ucb": SWUCB,
         "ucb1": UCB1,

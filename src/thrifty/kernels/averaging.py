@@ -1,0 +1,146 @@
+"""Which features matter: weights of the hypotheses "rewards depend on the state through psi_J only".
+
+Blind rounds teach all sets alike, so their tables compare hypotheses fairly: each predicts the
+reward of such a round before it learns it, and its weight is multiplied by the probability that it
+gave to what came. (By the tables of all rounds the set in use would win for having learnt most.)
+A small share of all weight goes back to the prior in every such round, because things change.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.kernels.arrays import Floats, Ints, Mask
+from thrifty.kernels.compile import apart, inner
+from thrifty.kernels.likelihood import clipped, log_likelihood
+from thrifty.kernels.subsets import Subsets, shrunk, within
+
+SHARE = 0.003
+TEMPER = 0.3
+"""What is left of the weights' logarithms after a restart, the rest being the prior's."""
+BAND = 5.0
+MOST_LISTED = 8
+PRIOR_PULLS = 2.0
+
+
+class Weights(NamedTuple):
+    """Logarithms of the prior and of the weights, which sum to 1, and the short list.
+
+    The list holds the empty set and the heaviest ones, at most BAND behind the heaviest of all.
+    """
+
+    prior: Floats
+    log: Floats
+    listed: Ints
+    length: Ints
+    shares: Floats
+
+
+def initial(sizes: Ints) -> Weights:
+    """Return the prior weights of sets of these numbers of features; the empty set is listed.
+
+    Every number of features is equally likely, and so are all sets of as many features.
+    """
+    numbers, counts = np.unique(sizes, return_counts=True)
+    how_many = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    prior = -np.log([len(how_many) * how_many[size] for size in sizes.tolist()])
+    return Weights(
+        prior=prior,
+        log=prior.copy(),
+        listed=np.zeros(MOST_LISTED, np.int64),
+        length=np.ones(1, np.int64),
+        shares=np.ones(MOST_LISTED),
+    )
+
+
+@apart
+def weigh(
+    subsets: Subsets,
+    weights: Weights,
+    basis: Mask,
+    observed: Mask,
+    action: int,
+    reward: float,
+    mean: float,
+    dispersion: float,
+) -> None:
+    """Let the sets between the basis and the observed one, whose cells are found, compete.
+
+    `mean` is that of blind rewards. The competitors' total weight stays as it is.
+    """
+    root = subsets.cells[0]
+    centre = shrunk(subsets.blind_sums[root, action], subsets.blind_pulls[root, action], mean, 1.0)
+    before = 0.0
+    after = 0.0
+    for j in range(subsets.masks.size):
+        if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
+            cell = subsets.cells[j]
+            total, count = subsets.blind_sums[cell, action], subsets.blind_pulls[cell, action]
+            p = centre if j == 0 else shrunk(total, count, centre, PRIOR_PULLS)
+            gain = log_likelihood(reward, clipped(p)) / dispersion
+            before += math.exp(weights.log[j])
+            weights.log[j] += gain
+            after += math.exp(weights.log[j])
+    _rescale(subsets, weights, basis, observed, math.log(before / after))
+
+
+@inner
+def _rescale(
+    subsets: Subsets, weights: Weights, basis: Mask, observed: Mask, change: float
+) -> None:
+    """Give the competitors their old total back, and everybody's share to the prior."""
+    total = 0.0
+    for j in range(weights.log.size):
+        if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
+            weights.log[j] += change
+        total += math.exp(weights.log[j])
+    for j in range(weights.log.size):
+        kept = (1 - SHARE) * math.exp(weights.log[j]) / total
+        weights.log[j] = math.log(kept + SHARE * math.exp(weights.prior[j]))
+
+
+@apart
+def temper(weights: Weights) -> None:
+    """Take most of the weights back to the prior."""
+    total = 0.0
+    for j in range(weights.log.size):
+        weights.log[j] = TEMPER * weights.log[j] + (1 - TEMPER) * weights.prior[j]
+        total += math.exp(weights.log[j])
+    for j in range(weights.log.size):
+        weights.log[j] -= math.log(total)
+
+
+@apart
+def make_list(weights: Weights) -> float:
+    """Make the short list anew; return the largest weight."""
+    best = weights.log[0]
+    for j in range(1, weights.log.size):
+        best = max(best, weights.log[j])
+    length = 1
+    weights.listed[0] = 0
+    for j in range(1, weights.log.size):
+        if weights.log[j] > best - BAND:
+            length = _listed(weights, length, j)
+    for k in range(length):
+        weights.shares[k] = math.exp(weights.log[weights.listed[k]])
+    weights.length[0] = length
+    return math.exp(best)
+
+
+@inner
+def _listed(weights: Weights, length: int, j: int) -> int:
+    """Put set j where it belongs behind the empty one, if it does; return the list's length."""
+    listed = weights.listed
+    if length < listed.size:
+        length += 1
+    elif weights.log[listed[length - 1]] >= weights.log[j]:
+        return length
+    k = length - 1
+    while k > 1 and weights.log[listed[k - 1]] < weights.log[j]:
+        listed[k] = listed[k - 1]
+        k -= 1
+    listed[k] = j
+    return length

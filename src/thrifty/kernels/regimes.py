@@ -1,0 +1,147 @@
+"""Former regimes: what was known before a restart, in case the world goes back to it.
+
+After a restart every stored regime is compared with what is being learnt anew, reward by reward;
+the first that explains them clearly better is restored.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
+from thrifty.kernels.averaging import Weights
+from thrifty.kernels.compile import apart, inner
+from thrifty.kernels.likelihood import clipped, log_ratio
+from thrifty.kernels.linear import copy
+from thrifty.kernels.subsets import Subsets, cell_of, shrunk, within
+
+SLOTS = 5
+OLD_ENOUGH = 100
+"""A regime that lasted no longer taught too little to be stored."""
+ENOUGH, TOO_LITTLE = 4.0, -6.0
+HANDICAP = -2.0
+"""The evidence with which the regime that was just given up begins."""
+
+EMPTY, WAITING, DROPPED = 0, 1, 2
+
+REGIME = np.dtype(
+    [
+        ("status", np.int64),
+        ("stored", np.int64),  # the number of the restart that stored it
+        ("age", np.int64),
+        ("blind_sum", np.float64),
+        ("blind_pulls", np.float64),
+        ("evidence", np.float64),
+    ],
+    align=True,
+)
+
+
+class Regimes(NamedTuple):
+    """The stored regimes: their books, tables and weights."""
+
+    books: NDArray[np.void]
+    pulls: Floats
+    sums: Floats
+    log_weights: Floats
+
+
+def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
+    """Return no regimes, with room for SLOTS."""
+    return Regimes(
+        np.zeros(SLOTS, REGIME),
+        np.zeros((SLOTS, *shape)),
+        np.zeros((SLOTS, *shape)),
+        np.zeros((SLOTS, n_sets)),
+    )
+
+
+@apart
+def store(
+    regimes: Regimes, subsets: Subsets, weights: Weights, blind: Floats, age: int, restart: int
+) -> None:
+    """Keep what is known in the place of the oldest regime, and begin to compare all of them."""
+    books = regimes.books
+    for k in range(SLOTS):
+        books[k]["evidence"] = 0.0
+        if books[k]["status"] == DROPPED:
+            books[k]["status"] = WAITING
+    if age <= OLD_ENOUGH:
+        return
+    place = 0
+    for k in range(SLOTS):
+        if books[k]["stored"] < books[place]["stored"]:
+            place = k
+    books[place]["status"] = WAITING
+    books[place]["stored"] = restart
+    books[place]["age"] = age
+    books[place]["blind_sum"] = blind[0]
+    books[place]["blind_pulls"] = blind[1]
+    books[place]["evidence"] = HANDICAP
+    copy(subsets.pulls, regimes.pulls[place])
+    copy(subsets.sums, regimes.sums[place])
+    copy(weights.log, regimes.log_weights[place])
+
+
+@apart
+def recognise(
+    regimes: Regimes,
+    subsets: Subsets,
+    observed: Mask,
+    codes: Ints,
+    action: int,
+    reward: float,
+    p: float,
+    dispersion: float,
+) -> int:
+    """Compare a reward's predicted mean p with the regimes'; return the one to restore, or NONE."""
+    found = NONE
+    books = regimes.books
+    for k in range(SLOTS):
+        if books[k]["status"] == WAITING:
+            cell = cell_of(subsets, _heaviest(regimes.log_weights[k], subsets, observed), codes)
+            total, count = regimes.sums[k, cell, action], regimes.pulls[k, cell, action]
+            theirs = clipped(shrunk(total, count, 0.5, 1.0))
+            books[k]["evidence"] += log_ratio(reward, theirs, p) / dispersion
+            if books[k]["evidence"] < TOO_LITTLE:
+                books[k]["status"] = DROPPED
+            elif books[k]["evidence"] > ENOUGH and (
+                found == NONE or books[k]["evidence"] > books[found]["evidence"]
+            ):
+                found = k
+    return found
+
+
+@inner
+def _heaviest(log_weights: Floats, subsets: Subsets, observed: Mask) -> int:
+    """Return the heaviest set within the observed one."""
+    best = 0
+    for j in range(log_weights.size):
+        if within(subsets.masks[j], observed) and log_weights[j] > log_weights[best]:
+            best = j
+    return best
+
+
+@apart
+def restore(regimes: Regimes, k: int, subsets: Subsets, weights: Weights, blind: Floats) -> int:
+    """Add what regime k knew to what is known, and take its weights; return its age.
+
+    Its place is free again: it will be stored anew when it ends. The others wait for a restart.
+    """
+    books = regimes.books
+    for cell in range(subsets.pulls.shape[0]):
+        for a in range(subsets.pulls.shape[1]):
+            subsets.pulls[cell, a] += regimes.pulls[k, cell, a]
+            subsets.sums[cell, a] += regimes.sums[k, cell, a]
+    copy(regimes.log_weights[k], weights.log)
+    blind[0] += books[k]["blind_sum"]
+    blind[1] += books[k]["blind_pulls"]
+    for other in range(SLOTS):
+        if books[other]["status"] == WAITING:
+            books[other]["status"] = DROPPED
+    books[k]["status"] = EMPTY
+    books[k]["stored"] = 0
+    return books[k]["age"]

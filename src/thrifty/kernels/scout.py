@@ -1,0 +1,399 @@
+"""Scout: explore blind and wide, exploit the set that is worth most, start afresh after a change.
+
+Three kinds of rounds, by the interval rule of `subsets`:
+
+- *exploit*: buy I*, the set worth most now, and draw the action from it; teaches the table of I*.
+- *explore*: buy all features that could pay for themselves, act blindly; teaches all their subsets.
+- *probe*: buy those features and I*, act by I* alone; teaches all sets from I* up, for the prices.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.kernels import averaging, prices, regimes, set_values, subsets, surprise
+from thrifty.kernels.arrays import NONE, Bools, Floats, Ints, Mask
+from thrifty.kernels.averaging import Weights
+from thrifty.kernels.chance import beta, stream_of
+from thrifty.kernels.choice import uniform
+from thrifty.kernels.compile import inner, jit
+from thrifty.kernels.likelihood import clipped, dispersion, initial_spread, note_spread
+from thrifty.kernels.observation_sets import fill
+from thrifty.kernels.partial_states import mask_of
+from thrifty.kernels.prices import Prices
+from thrifty.kernels.regimes import Regimes
+from thrifty.kernels.set_values import Pool
+from thrifty.kernels.steps import STEPS, Steps
+from thrifty.kernels.subsets import Subsets
+from thrifty.kernels.surprise import Surprise
+
+FEATURE_DRAWS, ACTION_DRAWS = 1, 1
+EXPLOIT, EXPLORE, PROBE = 0, 1, 2
+KINDS = 4
+"""A purpose is the kind of the round and the set in use, as KINDS * set + kind."""
+
+YOUNG = 30
+"""So many rounds after a restart nothing is held against exploring."""
+REFRESH = 10
+EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
+AMBIGUITY = 6.0
+PROBES = 0.25
+HEADROOM, LOSS = 0.4, 0.5
+PROBES_AFTER_ALARM = 3
+THOMPSON_PULLS = 2.0
+LEAST_CHANCE = 0.001
+ACTION_MEMORY = 0.98
+ENOUGH_TO_JUDGE, ENOUGH_FOR_SPREAD = 3.0, 8.0
+RECOGNITION = 150
+"""So many rounds after a restart a former regime may be recognised."""
+MOST_AGE_RESTORED = 400
+
+BOOK = np.dtype(
+    [
+        ("round", np.int64),  # rounds learnt
+        ("age", np.int64),  # since the last restart
+        ("in_use", np.int64),  # I*
+        ("value", np.float64),  # V(I*)
+        ("certainty", np.float64),  # the largest weight of a set
+        ("stale", np.int64),  # I* must be chosen anew
+        ("probes_due", np.int64),
+        ("restarts", np.int64),
+    ],
+    align=True,
+)
+RESTART, RESTORED, ROW_FORGOTTEN, PRICE_ALARM = 0, 1, 2, 3
+MOST_EVENTS = 256
+
+
+class ScoutState(NamedTuple):
+    """The pieces, and the books.
+
+    `blind` is the sum and number of blind rewards, `habits` how often each action was exploited
+    lately, `events` a ring of (round, kind, feature or NONE) with the number of all events so far.
+    """
+
+    book: NDArray[np.void]
+    subsets: Subsets
+    weights: Weights
+    pool: Pool
+    prices: Prices
+    surprise: Surprise
+    regimes: Regimes
+    spread: Floats
+    blind: Floats
+    habits: Floats
+    events: Ints
+    happened: Ints
+
+
+def initial(levels: Ints, n_actions: int) -> ScoutState:
+    """Return the state before the first round."""
+    tables = subsets.initial(levels, n_actions)
+    return ScoutState(
+        book=np.zeros(1, BOOK),
+        subsets=tables,
+        weights=averaging.initial(np.bitwise_count(tables.masks.view(np.uint64)).astype(np.int64)),
+        pool=set_values.initial(levels.size, n_actions),
+        prices=prices.initial(levels.size),
+        surprise=surprise.initial(len(tables.pulls)),
+        regimes=regimes.initial(tables.pulls.shape, len(tables.masks)),
+        spread=initial_spread(),
+        blind=np.array([0.5, 1.0]),
+        habits=np.full(n_actions, 1 / n_actions),
+        events=np.zeros((MOST_EVENTS, 3), np.int64),
+        happened=np.zeros(1, np.int64),
+    )
+
+
+@jit
+def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
+    """Fill the mask for an explore, probe or exploit round; return the purpose."""
+    book = state.book
+    if book[0]["stale"] or book[0]["age"] % REFRESH == 0:
+        _choose_set(state)
+    explored = _explored(state, mask)
+    chance = _epsilon(state, mask)
+    in_use = book[0]["in_use"]
+    bought = state.subsets.masks[in_use]
+    kind = EXPLOIT
+    if draws[0] < chance:
+        kind, bought = EXPLORE, explored
+    elif book[0]["probes_due"] > 0 or draws[0] < chance * (1 + PROBES):
+        kind, bought = PROBE, explored | bought
+    fill(bought, mask)
+    return KINDS * in_use + kind
+
+
+@inner
+def _choose_set(state: ScoutState) -> None:
+    """Make the short list and choose I*."""
+    book = state.book
+    means = np.empty(state.prices.size)
+    prices.means(state.prices, means)
+    book[0]["certainty"] = averaging.make_list(state.weights)
+    best, value = set_values.best_set(
+        state.subsets, state.weights, state.pool, means, _blind_mean(state)
+    )
+    book[0]["in_use"] = best
+    book[0]["value"] = value
+    book[0]["stale"] = 0
+
+
+@inner
+def _blind_mean(state: ScoutState) -> float:
+    return state.blind[0] / state.blind[1]
+
+
+@inner
+def _headroom(state: ScoutState) -> float:
+    """Return U, how much more than now can be gained at the most."""
+    return max(0.0, 1.0 - state.book[0]["value"])
+
+
+@inner
+def _explored(state: ScoutState, mask: Bools) -> Mask:
+    """Return, and fill in, the features that may pay for themselves, or were never seen."""
+    explored = np.int64(0)
+    headroom = _headroom(state)
+    for i in range(mask.size):
+        price = state.prices[i]
+        mask[i] = state.book[0]["age"] <= YOUNG or price["seen"] == 0 or price["mean"] < headroom
+        explored = (explored << 1) | np.int64(mask[i])
+    return explored
+
+
+@inner
+def _epsilon(state: ScoutState, explored: Bools) -> float:
+    """Return the chance to explore.
+
+    It falls with the age and rises with the doubt which set is the right one; later it is less
+    where little can be gained and where a round that explores loses much.
+    """
+    book = state.book
+    age = book[0]["age"]
+    if age == 0:
+        return 1.0
+    doubt = 1 - book[0]["certainty"]
+    chance = max(LEAST_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
+    if age <= YOUNG:
+        return min(1.0, chance)
+    loss = book[0]["value"] - _blind_mean(state) + prices.total(state.prices, explored)
+    cheap = min(1.0, LOSS / max(loss, LOSS))
+    return min(MOST_EPSILON, chance) * min(1.0, _headroom(state) / HEADROOM) * cheap * cheap
+
+
+@jit
+def index(state: ScoutState, codes: Ints) -> Floats:
+    """Return m(a, psi) of every action."""
+    observed = mask_of(codes)
+    values = np.empty(state.habits.size)
+    for a in range(values.size):
+        values[a] = _predicted(state, observed, codes, a)[0]
+    return values
+
+
+@inner
+def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> tuple[float, float]:
+    return set_values.predicted(
+        state.subsets, state.weights, _blind_mean(state), observed, codes, action
+    )
+
+
+@inner
+def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
+    """Return B, the features that the action is drawn from.
+
+    More may have been observed than was bought; it is used if such a set has a table.
+    """
+    kind, in_use = purpose % KINDS, state.subsets.masks[purpose // KINDS]
+    if kind == EXPLORE:
+        return np.int64(0)
+    if kind == EXPLOIT and subsets.place_of(state.subsets, observed) != NONE:
+        return observed
+    return in_use & observed
+
+
+@jit
+def choose_action(
+    state: ScoutState, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
+    """Act blindly in explore rounds; else take the action of the largest draw (Thompson)."""
+    if purpose % KINDS == EXPLORE:
+        return _blind_action(state, available, draws[0])
+    basis = _basis(state, purpose, mask_of(codes))
+    phi = dispersion(state.spread)
+    stream = stream_of(draws[0])
+    chosen = NONE
+    largest = -1.0
+    for a in range(available.size):
+        mean, number = _predicted(state, basis, codes, a)
+        mean = min(max(mean, LEAST_CHANCE), 1 - LEAST_CHANCE)
+        size = number / phi + THOMPSON_PULLS
+        value = beta(mean * size, (1 - mean) * size, stream)
+        if available[a] and value > largest:
+            chosen, largest = a, value
+    return chosen
+
+
+@inner
+def _blind_action(state: ScoutState, available: Bools, draw: float) -> int:
+    """Choose without looking: any action, or half of the time one as often as it was exploited."""
+    if state.book[0]["age"] <= YOUNG:
+        return uniform(available, draw)
+    if draw < 0.5:
+        return uniform(available, 2 * draw)
+    total = 0.0
+    for a in range(available.size):
+        total += state.habits[a] if available[a] else 0.0
+    left = (2 * draw - 1) * total
+    for a in range(available.size):
+        if available[a]:
+            left -= state.habits[a]
+            if left < 0.0:
+                return a
+    return uniform(available, 2 * draw - 1)
+
+
+@jit
+def update(
+    state: ScoutState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
+) -> None:
+    """Learn from a round: prices, whether the world has changed, weights, tables."""
+    book = state.book
+    kind, observed = purpose % KINDS, mask_of(codes)
+    basis = _basis(state, purpose, observed)
+    _learn_prices(state, codes, costs)
+    if book[0]["restarts"] > 0 and book[0]["age"] < RECOGNITION:
+        _recognise(state, observed, codes, action, reward)
+    if kind != EXPLORE:
+        _judge(state, basis, codes, action, reward)
+    if kind == EXPLOIT:
+        _note_habit(state, action)
+        j = subsets.place_of(state.subsets, basis)
+        if j != NONE:
+            cell = subsets.cell_of(state.subsets, j, codes)
+            subsets.learn_one(state.subsets, cell, action, reward)
+    else:
+        _learn_wide(state, basis, observed, codes, action, reward)
+        if kind == EXPLORE:
+            state.blind[0] += reward
+            state.blind[1] += 1.0
+        elif book[0]["probes_due"] > 0:
+            book[0]["probes_due"] -= 1
+    book[0]["age"] += 1
+    book[0]["round"] += 1
+
+
+@inner
+def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
+    for i in range(codes.size):
+        if codes[i] >= 0 and prices.pay(state.prices, i, costs[i]):
+            state.book[0]["probes_due"] = PROBES_AFTER_ALARM
+            state.book[0]["stale"] = 1
+            _note_event(state, PRICE_ALARM, i)
+
+
+@inner
+def _learn_wide(
+    state: ScoutState, basis: Mask, observed: Mask, codes: Ints, action: int, reward: float
+) -> None:
+    """Let the sets between the basis and the observed one compete for the reward and learn it."""
+    subsets.find_cells(state.subsets, observed, codes)
+    averaging.weigh(
+        state.subsets,
+        state.weights,
+        basis,
+        observed,
+        action,
+        reward,
+        _blind_mean(state),
+        dispersion(state.spread),
+    )
+    subsets.learn(state.subsets, basis, observed, action, reward)
+    set_values.pour(state.pool, codes, observed)
+    if state.book[0]["age"] > YOUNG:
+        state.book[0]["stale"] = 1
+
+
+@inner
+def _judge(state: ScoutState, basis: Mask, codes: Ints, action: int, reward: float) -> None:
+    """Compare the reward with what was predicted, and forget what it contradicts."""
+    mean, number = _predicted(state, basis, codes, action)
+    if number < ENOUGH_TO_JUDGE:
+        return
+    p = clipped(mean)
+    phi = dispersion(state.spread)
+    if number >= ENOUGH_FOR_SPREAD:
+        note_spread(state.spread, reward, p)
+    if surprise.add_evidence(state.surprise, reward, p, phi):
+        _restart(state)
+        return
+    j = subsets.place_of(state.subsets, basis)
+    if j == NONE:
+        return
+    cell = subsets.cell_of(state.subsets, j, codes)
+    if surprise.add_evidence_in(state.surprise, cell, reward, p, phi):
+        subsets.forget_cell(state.subsets, cell)
+        _note_event(state, ROW_FORGOTTEN, NONE)
+
+
+@inner
+def _restart(state: ScoutState) -> None:
+    """Forget all rewards, keep the regime in case it comes back, and most of the weights' doubt."""
+    book = state.book
+    book[0]["restarts"] += 1
+    regimes.store(
+        state.regimes,
+        state.subsets,
+        state.weights,
+        state.blind,
+        book[0]["age"],
+        book[0]["restarts"],
+    )
+    subsets.forget_all(state.subsets)
+    averaging.temper(state.weights)
+    surprise.calm_down(state.surprise)
+    state.blind[0] = 0.5
+    state.blind[1] = 1.0
+    book[0]["age"] = 0
+    book[0]["stale"] = 1
+    _note_event(state, RESTART, NONE)
+
+
+@inner
+def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, reward: float) -> None:
+    """Restore a former regime if it explains the rewards since the restart clearly better."""
+    book = state.book
+    p = clipped(_predicted(state, observed, codes, action)[0])
+    phi = dispersion(state.spread)
+    k = regimes.recognise(state.regimes, state.subsets, observed, codes, action, reward, p, phi)
+    if k == NONE:
+        return
+    age = regimes.restore(state.regimes, k, state.subsets, state.weights, state.blind)
+    surprise.calm_down(state.surprise)
+    book[0]["age"] = max(book[0]["age"], min(age, MOST_AGE_RESTORED))
+    book[0]["stale"] = 1
+    _note_event(state, RESTORED, NONE)
+
+
+@inner
+def _note_habit(state: ScoutState, action: int) -> None:
+    for a in range(state.habits.size):
+        state.habits[a] *= ACTION_MEMORY
+    state.habits[action] += 1 - ACTION_MEMORY
+
+
+@inner
+def _note_event(state: ScoutState, kind: int, feature: int) -> None:
+    place = state.happened[0] % MOST_EVENTS
+    state.events[place, 0] = state.book[0]["round"]
+    state.events[place, 1] = kind
+    state.events[place, 2] = feature
+    state.happened[0] += 1
+
+
+STEPS[ScoutState] = Steps(choose_features, update, index, choose_action)

@@ -1,0 +1,179 @@
+"""What each observation set is worth: V(I), the mean reward of acting by psi_I less the price of I.
+
+The mean runs over a pool of states that were seen in full, or nearly so, not long ago. Acting by
+psi_I means taking the action of the largest mean m(a, psi_I), the average over the short list of
+those sets' means that psi_I allows, by their weights.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
+from thrifty.kernels.averaging import MOST_LISTED, Weights
+from thrifty.kernels.compile import apart, inner
+from thrifty.kernels.observation_sets import price_of
+from thrifty.kernels.subsets import Subsets, cell_of, place_of, shrunk, within
+
+POOL = 150
+PRIOR_PULLS = 1.0
+OPTIMISM = 0.2
+MOST_CANDIDATES = MOST_LISTED * (MOST_LISTED + 1) // 2
+
+
+class Pool(NamedTuple):
+    """The last states that were seen, which of their features were, and room to compute in.
+
+    `means` are those of the listed sets in the pooled states; `candidates` are the sets compared
+    last, so many of them, and `worth` their values and prices.
+    """
+
+    states: Ints
+    observed: Ints
+    clock: Ints
+    means: Floats
+    candidates: Ints
+    compared: Ints
+    worth: Floats
+
+
+def initial(n_features: int, n_actions: int) -> Pool:
+    """Return an empty pool."""
+    return Pool(
+        states=np.full((POOL, n_features), NONE),
+        observed=np.zeros(POOL, np.int64),
+        clock=np.zeros(1, np.int64),
+        means=np.zeros((MOST_LISTED, POOL, n_actions)),
+        candidates=np.zeros(MOST_CANDIDATES, np.int64),
+        compared=np.zeros(1, np.int64),
+        worth=np.zeros((MOST_CANDIDATES, 2)),
+    )
+
+
+@apart
+def pour(pool: Pool, codes: Ints, observed: Mask) -> None:
+    """Put a state into the pool, in the place of the oldest."""
+    place = pool.clock[0] % POOL
+    for i in range(codes.size):
+        pool.states[place, i] = codes[i]
+    pool.observed[place] = observed
+    pool.clock[0] += 1
+
+
+@inner
+def centre_of(subsets: Subsets, action: int, mean: float) -> float:
+    """Return m_0(a), the mean of an action whatever the state."""
+    return shrunk(subsets.sums[0, action], subsets.pulls[0, action], mean, PRIOR_PULLS)
+
+
+@inner
+def mean_of(subsets: Subsets, j: int, cell: int, action: int, centre: float) -> float:
+    """Return m_J(a, psi_J) of the set's cell, shrunk to the action's mean."""
+    if j == 0:
+        return centre
+    return shrunk(subsets.sums[cell, action], subsets.pulls[cell, action], centre, PRIOR_PULLS)
+
+
+@apart
+def predicted(
+    subsets: Subsets, weights: Weights, mean: float, observed: Mask, codes: Ints, action: int
+) -> tuple[float, float]:
+    """Return m(a, psi_I) and the number of rewards that it rests on, averaged likewise."""
+    centre = centre_of(subsets, action, mean)
+    total = 0.0
+    value = 0.0
+    number = 0.0
+    for k in range(weights.length[0]):
+        j = weights.listed[k]
+        if within(subsets.masks[j], observed):
+            cell = cell_of(subsets, j, codes)
+            total += weights.shares[k]
+            value += weights.shares[k] * mean_of(subsets, j, cell, action, centre)
+            number += weights.shares[k] * subsets.pulls[cell, action]
+    return value / total, number / total
+
+
+@apart
+def best_set(
+    subsets: Subsets, weights: Weights, pool: Pool, prices: Floats, mean: float
+) -> tuple[int, float]:
+    """Return the best of the listed sets and of the unions of two of them, and its value."""
+    pool.compared[0] = 0
+    if pool.clock[0] == 0:
+        return 0, 0.0
+    _note_means(subsets, weights, pool, mean)
+    for k in range(weights.length[0]):
+        for other in range(k, weights.length[0]):
+            one, two = subsets.masks[weights.listed[k]], subsets.masks[weights.listed[other]]
+            if k == other or (one | two != one and one | two != two):
+                j = place_of(subsets, one | two)
+                if j != NONE:
+                    value = _value(subsets, weights, pool, subsets.masks[j])
+                    _compare(pool, j, value, price_of(subsets.masks[j], prices))
+    return _best(pool)
+
+
+@apart
+def _note_means(subsets: Subsets, weights: Weights, pool: Pool, mean: float) -> None:
+    """Compute the listed sets' means in the pooled states, a little larger if little is known."""
+    for k in range(weights.length[0]):
+        j = weights.listed[k]
+        for t in range(min(pool.clock[0], POOL)):
+            if within(subsets.masks[j], pool.observed[t]):
+                cell = cell_of(subsets, j, pool.states[t])
+                for a in range(subsets.pulls.shape[1]):
+                    centre = centre_of(subsets, a, mean)
+                    bonus = OPTIMISM / math.sqrt(subsets.pulls[cell, a] + 1)
+                    value = mean_of(subsets, j, cell, a, centre) + bonus
+                    pool.means[k, t, a] = min(1.0, value)
+
+
+@inner
+def _mixed(
+    subsets: Subsets, weights: Weights, pool: Pool, mask: Mask, t: int, action: int
+) -> float:
+    """Return m(a, psi_I) in a pooled state."""
+    total = 0.0
+    value = 0.0
+    for k in range(weights.length[0]):
+        if within(subsets.masks[weights.listed[k]], mask):
+            total += weights.shares[k]
+            value += weights.shares[k] * pool.means[k, t, action]
+    return value / total
+
+
+@apart
+def _value(subsets: Subsets, weights: Weights, pool: Pool, mask: Mask) -> float:
+    """Return the mean over the pool of max_a m(a, psi_I), or -inf if I was never seen whole."""
+    total = 0.0
+    states = 0
+    for t in range(min(pool.clock[0], POOL)):
+        if within(mask, pool.observed[t]):
+            best = 0.0
+            for a in range(subsets.pulls.shape[1]):
+                best = max(best, _mixed(subsets, weights, pool, mask, t, a))
+            total += best
+            states += 1
+    return total / states if states > 0 else -np.inf
+
+
+@inner
+def _compare(pool: Pool, j: int, value: float, price: float) -> None:
+    """Write down a candidate."""
+    place = pool.compared[0]
+    pool.candidates[place] = j
+    pool.worth[place, 0] = value
+    pool.worth[place, 1] = price
+    pool.compared[0] += 1
+
+
+@inner
+def _best(pool: Pool) -> tuple[int, float]:
+    best = 0
+    for k in range(1, pool.compared[0]):
+        if pool.worth[k, 0] - pool.worth[k, 1] > pool.worth[best, 0] - pool.worth[best, 1]:
+            best = k
+    return pool.candidates[best], pool.worth[best, 0] - pool.worth[best, 1]
