@@ -71,8 +71,9 @@ def _name(experiment: Experiment) -> str:
 
 
 def _policies(results: Sequence[Results]) -> list[str]:
-    """Return the labels of all policies but the oracle, in the order of their first appearance."""
-    entries = (entry for it in results for entry in it.experiment.entries)
+    """Return the labels of all policies but the oracle, in the order of the longest list."""
+    lists = sorted((it.experiment.entries for it in results), key=len, reverse=True)
+    entries = (entry for it in lists for entry in it)
     return list(dict.fromkeys(it.label for it in entries if it.policy != "oracle"))
 
 
@@ -87,6 +88,7 @@ def _values(
 def _table(names: Iterable[str], headings: Sequence[str], values: NDArray[np.float64]) -> Table:
     """Return the table of these numbers, with means of the columns that are complete."""
     table = new_table([""], headings)
+    table.padding = 0
     for name, row in zip([*names, "mean"], [*values, values.mean(axis=0)], strict=True):
         table.add_row(name, *("" if np.isnan(it) else f"{it:.0f}" for it in row))
     return table
