@@ -199,8 +199,8 @@ def test_seeds_for_choosing_have_a_folder_of_their_own(
 ) -> None:
     spec = written(tmp_path, SPEC.replace("[world]", 'choosing_seeds = "7:9"\n[world]'))
     assert called("run", spec, "--choosing", "--workers", "1") == 0
-    assert "results/mine-choosing/table.parquet" in capsys.readouterr().out
-    results = read_results(tmp_path / "results" / "mine-choosing")
+    assert "results/choosing/mine/table.parquet" in capsys.readouterr().out
+    results = read_results(tmp_path / "results" / "choosing" / "mine")
     assert results.table["seed"].unique().sort().to_list() == [7, 8]
     assert not (tmp_path / "results" / "mine").exists()
 

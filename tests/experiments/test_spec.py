@@ -201,7 +201,7 @@ def test_policies_of_a_shared_list_and_ones_own(tmp_path: Path) -> None:
 def test_seeds_for_choosing_are_kept_apart(tmp_path: Path) -> None:
     experiment = find(written(tmp_path, SHARED))
     choosing = for_choosing(experiment)
-    assert (choosing.id, choosing.seeds, choosing.choosing_seeds) == ("mine-choosing", (10, 12), ())
+    assert (choosing.id, choosing.seeds, choosing.choosing_seeds) == ("choosing/mine", (10, 12), ())
     assert for_choosing(experiment, (12,)).seeds == (12,)
     with pytest.raises(InvalidSpec, match=r"seeds 11 to 11 aside.*some of 10 to 12"):
         for_choosing(experiment, (11,))

@@ -143,7 +143,7 @@ def find_all(name: str) -> tuple[Experiment, ...]:
 def for_choosing(experiment: Experiment, seeds: tuple[int, ...] | None = None) -> Experiment:
     """Return the experiment with the seeds on which constants may be chosen, or some of them.
 
-    Its id ends in "-choosing", so that its results never stand in the place of what is reported.
+    Its id begins with "choosing/", so that its results never take the place of what is reported.
     """
     own = experiment.choosing_seeds
     if not own:
@@ -157,7 +157,7 @@ def for_choosing(experiment: Experiment, seeds: tuple[int, ...] | None = None) -
             f"{experiment.id} does not set all of the seeds {chosen[0]} to {chosen[-1]} aside for "
             f"choosing: take some of {own[0]} to {own[-1]}."
         )
-    return replace(experiment, id=f"{experiment.id}-choosing", seeds=chosen, choosing_seeds=())
+    return replace(experiment, id=f"choosing/{experiment.id}", seeds=chosen, choosing_seeds=())
 
 
 def _root() -> Traversable:
