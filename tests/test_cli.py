@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,16 @@ from rich.table import Table
 
 from experiments.made_up_paper import reproduction
 from experiments.small_experiments import SPEC, files_below, thrifty, written
+from figures.small_tables import table_of
 from thrifty import __version__
 from thrifty.cli import main
+from thrifty.commands.standings import show_standings
 from thrifty.commands.theory import PAPERS_CHANGES, PAPERS_SETTING, growth_table
 from thrifty.commands.tune import choices_table
 from thrifty.environments import nursery
 from thrifty.experiments.reproduction import LONGEST, THEORY
-from thrifty.experiments.results import read_results
-from thrifty.experiments.spec import catalogue
+from thrifty.experiments.results import Results, read_results
+from thrifty.experiments.spec import Entry, Experiment, catalogue
 from thrifty.theory import regret_bound
 
 COMMANDS = ["list", "run", "reproduce", "compare", "tune", "figures", "theory"]
@@ -154,6 +157,54 @@ def test_several_horizons_are_printed_as_growth(
     assert f"{rows[1]['slope']:.2f}" in shown
 
 
+SHORT = ("--seeds", "0:2", "--workers", "1")
+
+
+def test_a_folder_is_one_table(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("run", "synthetic", *SHORT, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["synthetic/changes", "synthetic/gradual"]
+    assert called("run", "synthetic", *SHORT) == 0
+    shown = capsys.readouterr().out
+    assert "results/synthetic/*/table.parquet" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+    for it in found.values():
+        rows = {row["policy"]: row for row in it["policies"]}
+        for row in rows.values():
+            assert row["share"] == pytest.approx(row["gain"] / rows["Oracle"]["gain"])
+            assert row["low"] <= row["regret"] <= row["high"] <= row["worst"]
+        for number in ("regret", "worst"):
+            assert f" {rows['UCB1'][number]:.0f} " in shown
+        assert f" {100 * rows['SW-UCB']['share']:.0f} " in shown
+
+
+def test_standings_by_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    both = Experiment(
+        "w/both", "Both", "random", (Entry("A-b", "ucb1"), Entry("C", "ucb1")), (0, 1)
+    )
+    one = replace(both, id="w/one", entries=both.entries[:1], regret="realised")
+    show_standings([Results(both, table_of("A-b", "C")), Results(one, table_of("A-b"))])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    # Gains are 14 and 13, regrets 3 and 5, at worst 4 and 6: the oracle would have gained 17 or 18.
+    assert lines.count(["both", "17", "3", "5"]) == 1
+    assert lines.count(["one", "17", "3"]) == 1
+    assert lines.count(["mean", "17", "3"]) == 1
+    assert lines.count(["both", "4", "6"]) == 1
+    assert lines.count(["both", "82", "72"]) == 1
+    assert lines[-1][-3:] == ["realised", "for", "one."]
+
+
+def test_seeds_for_choosing_have_a_folder_of_their_own(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = written(tmp_path, SPEC.replace("[world]", 'choosing_seeds = "7:9"\n[world]'))
+    assert called("run", spec, "--choosing", "--workers", "1") == 0
+    assert "results/choosing/mine/table.parquet" in capsys.readouterr().out
+    results = read_results(tmp_path / "results" / "choosing" / "mine")
+    assert results.table["seed"].unique().sort().to_list() == [7, 8]
+    assert not (tmp_path / "results" / "mine").exists()
+
+
 def test_growth_is_shown_beside_the_bound() -> None:
     text, uniform, bound = rows_of(growth_table(reproduction().theory[0]))
     assert text == ("NCC-UCRL2, text", "10", "20", "0.50", "0.50 .. 0.50")
@@ -223,6 +274,11 @@ def require_refused(shown: str, complaint: str, folder: Path) -> None:
         (("theory", "--seeds", "-1:3"), "write 0:40"),
         (("run", "nursery/nowhere"), "nursery/published"),
         (("run", "nowhere.toml"), "nowhere.toml cannot be read"),
+        (("run", "nursery"), "run it by its id"),
+        (("run", "theory"), "run it by its id"),
+        (("run", "worlds", "--seeds", "0:1001"), "keep seeds and choosing_seeds apart"),
+        (("run", "worlds", "--choosing", "--seeds", "0:2"), "some of 1000 to 1039"),
+        (("run", "nursery/published", "--choosing"), "sets no seeds aside"),
         (("run", "bad.toml"), "bad.toml is not TOML"),
         (("run", "nursery/published", "--out", "bad.toml", "--workers", "1"), "cannot be written"),
         (("compare", "."), "holds no table"),

@@ -4,42 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from random_play import random_runs, run_of
 from thrifty.environments import Replay, Truth, World
 from thrifty.errors import InvalidTable
 from thrifty.regret import accuracy_by_observations, expected_regret, realised_regret
-from thrifty.rounds import Run, Runs
+from thrifty.rounds import Run
+from thrifty.simulation import simulate
 
 TABLE = Replay(
     contexts=[[0, 0], [1, 0], [0, 1], [1, 1]],
     rewards=[[1, 0], [0, 1], [1, 0], [0, 1]],
     costs=[[0.1, 0.2]] * 4,
 )
-
-
-def run_of(replay: Replay, observed: NDArray[np.bool_], actions: NDArray[np.int64]) -> Run:
-    """Take the actions on the replay's own rows."""
-    t = np.arange(len(actions))
-    costs = (observed * replay.costs[: len(actions)]).sum(axis=1)
-    return Run(observed, actions, replay.rewards[t, actions], costs)
-
-
-def random_runs(replay: Replay, seeds: tuple[int, ...]) -> Runs:
-    runs = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        observed = rng.random(replay.contexts.shape) < 0.5
-        runs.append(
-            run_of(replay, observed, rng.integers(replay.problem.n_actions, size=replay.horizon))
-        )
-    return Runs(
-        observed=np.stack([run.observed for run in runs]),
-        actions=np.stack([run.actions for run in runs]),
-        rewards=np.stack([run.rewards for run in runs]),
-        costs=np.stack([run.costs for run in runs]),
-        seeds=seeds,
-    )
 
 
 def oracle_run(replay: Replay) -> Run:
@@ -186,3 +163,12 @@ def test_accuracy_of_many_runs_is_that_of_each() -> None:
     runs = random_runs(TABLE, (0, 1, 2))
     each = [accuracy_by_observations(run) for run in runs]
     np.testing.assert_array_equal(accuracy_by_observations(runs), each)
+
+
+def test_a_function_that_makes_worlds_is_a_world_too() -> None:
+    def made(seed: int) -> World:
+        return World.random(rounds=50, seed=seed)
+
+    runs = simulate("ucb1", made, seeds=[3, 4], workers=1)
+    each = [expected_regret(runs[k], made(seed).draw(seed)) for k, seed in enumerate((3, 4))]
+    assert np.array_equal(expected_regret(runs, made), np.stack(each))

@@ -26,7 +26,7 @@ class Drawable(Protocol):
         """Return the table of a seed."""
 
 
-def expected_regret(run: Run, world: Drawable | Callable[[int], Replay]) -> Floats:
+def expected_regret(run: Run, world: Drawable | Callable[[int], Drawable]) -> Floats:
     """Return the regret of each round by the truth's means, shape (T,) or (seeds, T).
 
     `world` is what was played: a table, or for the `Runs` of `simulate` whatever was given to it;
@@ -54,12 +54,12 @@ def expected_regret(run: Run, world: Drawable | Callable[[int], Replay]) -> Floa
     return _regret_on(run, cast(Replay, world))
 
 
-def _table_of(world: Drawable | Callable[[int], Replay], seed: int) -> Replay:
+def _table_of(world: Drawable | Callable[[int], Drawable], seed: int) -> Replay:
     draw = getattr(world, "draw", world)
     if not callable(draw):
         raise InvalidTable(f"{world!r} is no world: give what was played, as simulate got it.")
-    replay: Replay = draw(seed)
-    return replay
+    made: Drawable = draw(seed)
+    return made.draw(seed)
 
 
 def _regret_on(run: Run, replay: Replay) -> Floats:
@@ -110,12 +110,13 @@ def accuracy_by_observations(run: Run) -> Floats:
 
 
 def _mean_rewards(run: Run, truth: Truth, states: NDArray[np.intp]) -> Floats:
-    masks = run.observed @ (1 << np.arange(run.observed.shape[-1]))
+    told = run.observed & truth.relevant
+    masks = told @ (1 << np.arange(told.shape[-1]))
     means = np.empty(run.actions.shape)
     for number in np.unique(masks):
         where = np.nonzero(masks == number)
         t = where[-1]
-        psi, rewards = _of_set(truth, tuple(run.observed[where][0]))
+        psi, rewards = _of_set(truth, tuple(told[where][0]))
         means[where] = rewards[truth.reward_piece[t], run.actions[where], psi[states[t]]]
     return means
 
@@ -129,7 +130,7 @@ def _of_set(truth: Truth, mask: tuple[bool, ...]) -> tuple[NDArray[np.int64], Fl
 def _states(replay: Replay) -> NDArray[np.intp]:
     """Return which of the truth's states every round has."""
     truth = replay.truth
-    strides = strides_of(truth.levels, np.ones(len(truth.levels), dtype=np.bool_))
+    strides = strides_of(truth.levels, truth.relevant)
     keys = truth.states @ strides
     order = np.argsort(keys)
     wanted = replay.contexts @ strides

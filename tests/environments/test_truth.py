@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thrifty.environments import Replay, Truth, World
+from random_play import random_runs
+from thrifty.environments import Replay, Schedule, Truth, World
 from thrifty.environments.oracle_plan import OraclePlan, _best_rewards, strides_of
 from thrifty.errors import InvalidProblem, InvalidTable
+from thrifty.problem import Problem
+from thrifty.regret import expected_regret
+from thrifty.simulation import simulate
 
 # Two binary features, two actions; the first feature says which action pays.
 SIMPLE: dict[str, Any] = {
@@ -131,6 +135,8 @@ def test_hindsight_by_hand() -> None:
         ({"reward_piece": [0, -1]}, "reward_piece go from -1 to 0"),
         ({"states": [[0, 0], [0, 1], [2, 1]]}, "states go from 0 to 2"),
         ({"costs": [[0.1, np.nan], [0.1, 0.1]]}, "costs hold a number"),
+        ({"irrelevant": [2]}, "irrelevant go from 2 to 2"),
+        ({"irrelevant": [[1]]}, "irrelevant have shape"),
     ],
 )
 def test_truths_that_contradict_themselves(changed: dict[str, Any], message: str) -> None:
@@ -221,3 +227,106 @@ def test_a_plan_only_for_what_occurs() -> None:
     world = World.random(rounds=40, reward_changes=(10, 30), cost_changes=(10,), seed=4)
     assert isinstance(world.truth.oracle_plan, OraclePlan)
     assert world.truth.oracle_plan.plan_of_round.tolist() == [0] * 10 + [1] * 20 + [2] * 10
+
+
+def test_an_irrelevant_feature_tells_nothing_by_hand() -> None:
+    first_only = {
+        **SIMPLE,
+        "states": [[0, 0], [1, 0]],
+        "probabilities": [0.75, 0.25],
+        "rewards": [[[0.9, 0.0], [0.1, 1.0]]],
+        "within": [[0.75, 0.25]],
+        "irrelevant": [1],
+    }
+    truth = Truth(**first_only)
+    assert truth.relevant.tolist() == [True, False]
+    for second in (False, True):
+        assert truth.partial_states([True, second]).tolist() == [0, 1]
+        np.testing.assert_allclose(truth.mean_rewards([False, second]), [[[0.675], [0.325]]])
+    # 0.75 * 0.9 + 0.25 * 1 - 0.1 - 0.05: its price is paid for nothing.
+    assert truth.best_gain([True, True], 0) == pytest.approx(0.775)
+    plan = truth.oracle_plan
+    assert plan.masks.tolist() == [[True, False], [False, False]]
+    np.testing.assert_allclose(plan.gains, [0.825, 0.675])
+
+
+def told_apart(
+    levels: tuple[int, ...], irrelevant: tuple[int, ...], n_actions: int, seed: int
+) -> tuple[World, World]:
+    """Return a world that is told which features are irrelevant, and one that enumerates all."""
+    rng = np.random.default_rng(seed)
+    relevant = [i for i in range(len(levels)) if i not in irrelevant]
+    inner = tuple(levels[i] for i in relevant)
+    joint = rng.dirichlet(np.ones(max(1, int(np.prod(inner))))).reshape(inner)
+    marginals = {i: rng.dirichlet(np.ones(levels[i])) for i in irrelevant}
+    rewards = rng.random((2, n_actions, *inner))
+    table, means = joint, rewards
+    for i in sorted(irrelevant):
+        table = np.moveaxis(np.multiply.outer(table, marginals[i]), -1, i)
+        means = np.repeat(np.expand_dims(means, i + 2), levels[i], axis=i + 2)
+    problem = Problem.anonymous(levels, n_actions)
+    shared: dict[str, Any] = {
+        "costs": rng.uniform(0, 0.2, size=(2, len(levels))) * (rng.random(len(levels)) < 0.8),
+        "rounds": 60,
+        "reward_schedule": Schedule((20,)),
+        "cost_schedule": Schedule((40,)),
+        "cost_noise": "constant",
+    }
+    short = World(problem, probabilities=joint, rewards=rewards, irrelevant=marginals, **shared)
+    return short, World(problem, probabilities=table, rewards=means, **shared)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    levels=st.lists(st.integers(1, 4), min_size=1, max_size=5).map(tuple),
+    n_actions=st.integers(1, 3),
+    seed=st.integers(0, 2**32),
+    data=st.data(),
+)
+def test_irrelevant_features_change_nothing_but_the_work(
+    levels: tuple[int, ...], n_actions: int, seed: int, data: st.DataObject
+) -> None:
+    places = st.sets(st.integers(0, len(levels) - 1))
+    short, full = told_apart(levels, tuple(data.draw(places)), n_actions, seed)
+    one, other = short.truth.oracle_plan, full.truth.oracle_plan
+    np.testing.assert_allclose(one.gains, other.gains, atol=1e-12)
+    assert np.array_equal(one.masks, other.masks)
+    for t in (0, 20, 40):
+        for state in full.truth.states:
+            assert one.action(t, state) == other.action(t, state)
+    for mask in product((False, True), repeat=len(levels)):
+        for t in (0, 20, 40):
+            gain = full.truth.best_gain(mask, t)
+            assert short.truth.best_gain(mask, t) == pytest.approx(gain, abs=1e-12)
+    played = short.draw(seed)
+    again = Replay(
+        played.contexts, played.rewards, played.costs, problem=full.problem, truth=full.truth
+    )
+    runs = random_runs(played, (0, 1))
+    np.testing.assert_allclose(
+        expected_regret(runs, played), expected_regret(runs, again), atol=1e-12
+    )
+
+
+def test_forty_features_of_which_two_are_relevant() -> None:
+    problem = Problem.anonymous((2,) * 40, 2)
+    coins = {i: [0.5, 0.5] for i in range(40) if i not in (7, 31)}
+    same = np.eye(2)
+    world = World(
+        problem,
+        probabilities=np.full((2, 2), 0.25),
+        rewards=np.stack([same, 1 - same])[None],
+        costs=np.full((1, 40), 0.1),
+        rounds=300,
+        cost_noise="constant",
+        irrelevant=coins,
+        seed=1,
+    )
+    plan = world.truth.oracle_plan
+    assert np.flatnonzero(plan.masks[0]).tolist() == [7, 31]
+    assert plan.gains.tolist() == pytest.approx([0.8])
+    drawn = world.draw(1)
+    assert drawn.contexts.mean() == pytest.approx(0.5, abs=0.03)  # 12,000 coins: six deviations
+    oracle = simulate("oracle", world, seeds=[3], workers=1)
+    assert (oracle.rewards == 1).all()
+    np.testing.assert_allclose(expected_regret(oracle, world), 0, atol=1e-12)

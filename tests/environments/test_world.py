@@ -85,6 +85,57 @@ def test_rewards_have_their_means_in_every_state_and_piece() -> None:
         assert np.abs(gap).max() <= far(rows.sum())
 
 
+@pytest.mark.parametrize("concentration", [0.1, 4.0, 100.0])
+def test_beta_rewards_have_their_means_and_variances(concentration: float) -> None:
+    means = [0.0, 0.01, 0.5, 0.9, 1.0]
+    graded = World(
+        Problem.anonymous((1,), 5),
+        probabilities=[1.0],
+        rewards=[[[m] for m in means]],
+        costs=[[0.1]],
+        rounds=40_000,
+        reward_noise="beta",
+        reward_concentration=concentration,
+    )
+    rewards = graded.draw(6).rewards
+    assert (rewards[:, [0, 4]] == [0, 1]).all()
+    assert np.abs(rewards.mean(axis=0) - means).max() <= far(40_000)
+    expected = [m * (1 - m) / (concentration + 1) for m in means]
+    assert np.abs(rewards.var(axis=0) - expected).max() <= 3 * far(40_000)
+
+
+def test_irrelevant_features_are_drawn_and_have_no_axes() -> None:
+    wide = World(
+        Problem.anonymous((3, 2, 4), 2),
+        probabilities=[0.25, 0.75],
+        rewards=[[[1.0, 0.0], [0.0, 1.0]]],
+        costs=[[0.1, 0.1, 0.1]],
+        rounds=40_000,
+        irrelevant={2: [0.1, 0.2, 0.3, 0.4], 0: [0.0, 0.5, 0.5]},
+    )
+    assert wide.truth.irrelevant.tolist() == [0, 2]
+    assert wide.truth.states.tolist() == [[0, 0, 0], [0, 1, 0]]
+    contexts = wide.draw(7).contexts
+    for i, p in enumerate([[0, 0.5, 0.5], [0.25, 0.75], [0.1, 0.2, 0.3, 0.4]]):
+        shares = np.bincount(contexts[:, i], minlength=len(p)) / len(contexts)
+        assert np.abs(shares - p).max() <= far(40_000)
+    assert np.abs(np.corrcoef(contexts.T) - np.eye(3)).max() < 0.03  # six standard errors
+
+
+def test_a_world_of_irrelevant_features_alone() -> None:
+    empty = World(
+        Problem.anonymous((2,), 2),
+        probabilities=1.0,
+        rewards=[[0.2, 0.7]],
+        costs=[[0.0]],
+        rounds=10,
+        irrelevant={0: [0.5, 0.5]},
+    )
+    assert empty.truth.oracle_plan.masks.tolist() == [[False]]
+    assert empty.truth.oracle_plan.gains.tolist() == pytest.approx([0.7])
+    assert set(empty.draw(1).contexts.ravel().tolist()) == {0, 1}
+
+
 @pytest.mark.parametrize(
     ("noise", "sd"),
     [("gaussian", 0.001), ("gaussian", 0.1), ("gaussian", 2.0), ("bernoulli", 0.0)],
@@ -233,6 +284,9 @@ def test_a_random_world_needs_no_seed() -> None:
         ({"costs": [[0.1, -0.1]]}, "costs hold a mean"),
         ({"costs": [[0.1]]}, "costs of shape"),
         ({"costs": [["a", "b"]]}, "not a table of numbers"),
+        ({"irrelevant": {0: [0.5, 0.5]}}, "probabilities of shape"),
+        ({"irrelevant": {0: [0.5, 0.4]}}, "irrelevant feature 0 have .* sum 0.9"),
+        ({"irrelevant": {1: [0.5, 0.5]}}, "irrelevant feature 1 of shape"),
     ],
 )
 def test_tables_that_make_no_world(changed: dict[str, Any], message: str) -> None:
@@ -247,6 +301,9 @@ def test_tables_that_make_no_world(changed: dict[str, Any], message: str) -> Non
         ({"cost_noise": "poisson"}, "World's cost_noise is 'poisson'.*one of 'gaussian'"),
         ({"reward_noise": "gaussian"}, "World's reward_noise"),
         ({"cost_sd": -0.1}, "World's cost_sd"),
+        ({"reward_concentration": 0}, "World's reward_concentration"),
+        ({"irrelevant": {2: [1.0]}}, "World's irrelevant is 2"),
+        ({"irrelevant": {-1: [1.0]}}, "World's irrelevant is -1"),
         ({"seed": -1}, "seed is -1"),
         ({"cost_schedule": Schedule((500,)), "costs": [[0.1, 0.1]] * 2}, "last change"),
     ],

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from figures.small_tables import table_from, table_of_gains, table_of_regrets
+from figures.small_tables import plus, table_from, table_of, table_of_gains, table_of_regrets
 from thrifty.experiments.measures import (
     bootstrap_interval,
     difference,
     longest,
     sign_flip_test,
+    standings,
     summaries,
     totals,
 )
@@ -27,6 +28,26 @@ def test_summaries_by_hand() -> None:
     assert (b.policy, b.gain, b.worst, b.best, b.wins) == ("b", 3.0, 1.0, 5.0, 0.5)
     assert (a.gain, a.reward, a.cost, a.wins, a.seeds) == (3.5, 3.5, 0.0, 0.5, 2)
     assert oracle.low == oracle.high == 9.0
+
+
+def test_standings_by_hand() -> None:
+    # Of "other": gains 12 and 14, regrets 4 and 6, so that the oracle gains 16 and 20.
+    oracle, other = standings(table_of("Oracle", "other"))
+    assert (oracle.regret, oracle.worst, oracle.low, oracle.high) == (3.0, 4.0, 2.0, 4.0)
+    assert (other.policy, other.seeds, other.gain) == ("other", 2, 13.0)
+    assert (other.regret, other.worst) == (5.0, 6.0)
+    assert (other.best_gain, other.share) == (18.0, 13 / 18)
+
+
+def test_standings_by_realised_regret() -> None:
+    table = plus(table_of("a"), "a", 10.0, ["realised_regret"])
+    assert [it.regret for it in standings(table)] == [3.0]
+    assert [it.regret for it in standings(table, regret="realised")] == [13.0]
+
+
+def test_no_share_of_nothing() -> None:
+    (row,) = standings(table_of_gains({"a": [0.0, 0.0]}))
+    assert np.isnan(row.share)
 
 
 def test_only_the_longest_runs_are_summed_up() -> None:

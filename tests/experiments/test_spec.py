@@ -1,13 +1,15 @@
 """Specifications: what is read, and what is refused with the culprit named."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from experiments.small_experiments import written
+from thrifty.environments.families import FAMILIES
 from thrifty.errors import InvalidSpec, UnknownName
 from thrifty.experiments.cells import cells_of
-from thrifty.experiments.spec import catalogue, find, parse_seeds
+from thrifty.experiments.spec import catalogue, find, find_all, for_choosing, parse_seeds
 from thrifty.experiments.worlds import world_named
 
 GOOD = """
@@ -157,6 +159,10 @@ def test_the_catalogue_has_the_papers_experiments() -> None:
         ("levels = [2, 3]", "level = [2, 3]", "'level'"),
         ('policy = "sw-ucb"', 'policy = "swucb"', "'swucb'"),
         ("tau = 10", "taw = 10", "'taw'"),
+        ('seeds = "0:2"', 'seeds = "0:2"\nchoosing_seeds = "1:3"', "such as 1"),
+        ('seeds = "0:2"', 'seeds = "0:2"\nchoosing_seeds = 3', "choosing_seeds is 3"),
+        ('seeds = "0:2"', 'seeds = "0:2"\nregret = "none"', "regret is 'none'"),
+        (GOOD[GOOD.index("[[") :], "", "'policies'"),
         ("published = [1, 2.5]", 'published = "1"', "published is '1'"),
         ("[[policies]]", "[policies]", "policies is"),
         ('policy = "sw-ucb"', 'policy = "sw-ucb"\n[[policies]]\npolicy = "sw-ucb"', "label"),
@@ -168,6 +174,74 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, culprit: str
         find(path)
     assert culprit in str(caught.value)
     assert path in str(caught.value)
+
+
+SHARED = """
+title = "Mine"
+seeds = "0:2"
+choosing_seeds = "10,12"
+regret = "realised"
+policies = ["any-size", {policy = "ucb1", alpha = 0.2}]
+[world]
+name = "one-relevant"
+rounds = 200
+"""
+
+
+def test_policies_of_a_shared_list_and_ones_own(tmp_path: Path) -> None:
+    experiment = find(written(tmp_path, SHARED))
+    shared = {entry.label: entry for entry in experiment.entries}
+    assert next(iter(shared)) == "Oracle"
+    assert (shared["UCB1"].params, shared["ucb1"].params) == ({"alpha": 0.6}, {"alpha": 0.2})
+    assert experiment.regret == "realised"
+    with pytest.raises(InvalidSpec, match=r"no shared list of policies 'all'.*any-size, sweeping"):
+        find(written(tmp_path, SHARED.replace("any-size", "all")))
+
+
+def test_seeds_for_choosing_are_kept_apart(tmp_path: Path) -> None:
+    experiment = find(written(tmp_path, SHARED))
+    choosing = for_choosing(experiment)
+    assert (choosing.id, choosing.seeds, choosing.choosing_seeds) == ("choosing/mine", (10, 12), ())
+    assert for_choosing(experiment, (12,)).seeds == (12,)
+    with pytest.raises(InvalidSpec, match=r"seeds 11 to 11 aside.*some of 10 to 12"):
+        for_choosing(experiment, (11,))
+    with pytest.raises(InvalidSpec, match="report seeds on which constants are chosen, such as 10"):
+        replace(experiment, seeds=(3, 10))
+    with pytest.raises(InvalidSpec, match="sets no seeds aside"):
+        for_choosing(choosing)
+
+
+def test_a_folder_is_all_of_its_experiments() -> None:
+    worlds = find_all("worlds")
+    assert worlds == find_all("worlds/")
+    assert [it.id for it in worlds] == [name for name in catalogue() if name[:7] == "worlds/"]
+    assert [it.id for it in find_all("worlds/additive")] == ["worlds/additive"]
+    with pytest.raises(UnknownName, match="'world'"):
+        find_all("world")
+
+
+def test_every_family_has_a_world_of_its_own() -> None:
+    played = {it.world for it in find_all("worlds")}
+    nursery = {f"nursery/{name}" for name in ("published", "shuffled", "stationary")}
+    assert played == {*FAMILIES, *nursery}
+
+
+def test_worlds_have_one_protocol() -> None:
+    worlds = find_all("worlds")
+    assert {it.seeds for it in worlds} == {tuple(range(40))}
+    assert {it.choosing_seeds for it in worlds} == {tuple(range(1000, 1040))}
+    assert {it.id for it in worlds if it.regret == "realised"} == {"worlds/nursery-published"}
+    assert len({it.title for it in worlds}) == len(worlds)
+    for it in worlds:
+        sweeping = {entry.label for entry in it.entries} & {"NCC-UCRL2, program", "Sim-OOS"}
+        assert len(sweeping) == (0 if it.id.endswith("-features") and it.id[7].isdigit() else 2)
+
+
+def test_shared_parameters_are_those_of_the_shuffled_rows() -> None:
+    own = {entry.label: entry for entry in catalogue()["nursery/shuffled"].entries}
+    for entry in catalogue()["worlds/nursery-shuffled"].entries:
+        if entry.label in own:
+            assert entry == own[entry.label]
 
 
 def test_an_unknown_id_is_answered_with_the_known_ones() -> None:

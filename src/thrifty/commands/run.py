@@ -1,4 +1,4 @@
-"""`thrifty run`: one experiment of the catalogue, or of a file."""
+"""`thrifty run`: one experiment of the catalogue, or of a file, or a folder of the catalogue."""
 
 from __future__ import annotations
 
@@ -24,18 +24,25 @@ from thrifty.commands.show import (
     with_seeds,
     working,
 )
+from thrifty.commands.standings import plain_standings, require_comparable, show_standings
 from thrifty.commands.theory import growth_table
 from thrifty.commands.tune import choices_table
 from thrifty.experiments.growth import growths
 from thrifty.experiments.measures import summaries
 from thrifty.experiments.results import TABLE, Results
-from thrifty.experiments.spec import find
+from thrifty.experiments.spec import find_all
 from thrifty.experiments.tuning import choices
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="An id of `thrifty list`, or a TOML file.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="An id of `thrifty list`, a folder of them, or a TOML file."),
+    ],
     seeds: Seeds = None,
+    choosing: Annotated[
+        bool, typer.Option("--choosing", help="Play the seeds set aside for choosing constants.")
+    ] = False,
     workers: Workers = None,
     cluster: OnCluster = None,
     out: Out = Path("results"),
@@ -46,18 +53,32 @@ def run(
 
     What was computed before is found again, so an interrupted run goes on where it was. The
     tidy table of all measures is written to OUT/ID/table.parquet. Of a grid the best parameters
-    are printed, of several horizons the growth of regret.
+    are printed, of several horizons the growth of regret. Of a folder, such as worlds, all
+    experiments are run, and their policies' regrets are printed in one table.
 
     Example: thrifty run nursery/window --seeds 0:20
     """
-    experiment = with_seeds(find(name), seeds)
+    experiments = [with_seeds(it, seeds, choosing=choosing) for it in find_all(name)]
+    if len(experiments) > 1:
+        require_comparable(experiments)
     with working(workers, out, fresh=fresh, cluster=cluster) as work:
-        (results,) = run_shown([experiment], work)
+        results = run_shown(experiments, work)
+    if len(results) > 1:
+        _print_folder(results, out, as_json=as_json)
+    elif as_json:
+        show_json(_plain(results[0]))
+    else:
+        show(results[0].experiment.title, _shown(results[0]))
+        typer.echo(f"Every measure, block by block: {out / results[0].experiment.id / TABLE}")
+
+
+def _print_folder(results: list[Results], out: Path, *, as_json: bool) -> None:
     if as_json:
-        show_json(_plain(results))
+        show_json(plain_standings(results))
         return
-    show(results.experiment.title, _shown(results))
-    typer.echo(f"Every measure, block by block: {out / results.experiment.id / TABLE}")
+    show_standings(results)
+    folder = out / Path(results[0].experiment.id).parent
+    typer.echo(f"Every measure, block by block: {folder / '*' / TABLE}")
 
 
 def _plain(results: Results) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from thrifty.experiments.engines import Engine, engine_of
 from thrifty.experiments.measures import Summary
 from thrifty.experiments.results import Results
 from thrifty.experiments.runner import Store, run_all
-from thrifty.experiments.spec import Experiment, parse_seeds
+from thrifty.experiments.spec import Experiment, for_choosing, parse_seeds
 
 Seeds = Annotated[
     str | None, typer.Option(help="Seeds instead of the experiment's own: 0:400, or 3,7,12.")
@@ -44,9 +44,12 @@ class Work(NamedTuple):
     drawings: Engine
 
 
-def with_seeds(experiment: Experiment, seeds: str | None) -> Experiment:
-    """Return the experiment with other seeds, if any are given."""
-    return experiment if seeds is None else replace(experiment, seeds=parse_seeds(seeds))
+def with_seeds(experiment: Experiment, seeds: str | None, *, choosing: bool = False) -> Experiment:
+    """Return the experiment with other seeds, if any are given, or with those for choosing."""
+    given = None if seeds is None else parse_seeds(seeds)
+    if choosing:
+        return for_choosing(experiment, given)
+    return experiment if given is None else replace(experiment, seeds=given)
 
 
 def run_shown(experiments: Sequence[Experiment], work: Work) -> list[Results]:

@@ -1,9 +1,9 @@
-"""Worlds to play in: tables replayed, tables drawn from known distributions, and Nursery."""
+"""Worlds to play in: tables replayed, tables drawn, families of these, and Nursery."""
 
-from thrifty.environments import nursery
+from thrifty.environments import families, nursery
 from thrifty.environments.replay import Replay
 from thrifty.environments.schedule import Schedule
 from thrifty.environments.truth import Truth
 from thrifty.environments.world import World
 
-__all__ = ["Replay", "Schedule", "Truth", "World", "nursery"]
+__all__ = ["Replay", "Schedule", "Truth", "World", "families", "nursery"]

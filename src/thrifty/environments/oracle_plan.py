@@ -57,8 +57,8 @@ class OraclePlan:
 
     @classmethod
     def of(cls, truth: Truth) -> OraclePlan:
-        """Compare all 2^D subsets under every combination of mean rewards and mean costs."""
-        subsets = _all_subsets(len(truth.levels))
+        """Compare all subsets of the relevant features, whatever mean rewards and costs meet."""
+        subsets = _all_subsets(truth.relevant)
         rewards = _best_rewards(truth)
         both = truth.reward_piece * len(truth.costs) + truth.cost_piece
         occurring, plan_of_round = np.unique(both, return_inverse=True)
@@ -112,25 +112,30 @@ def strides_of(levels: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np
     return strides
 
 
-def _all_subsets(n_features: int) -> NDArray[np.bool_]:
+def _all_subsets(relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    n_features = int(relevant.sum())
     if n_features > MOST_FEATURES:
         raise InvalidProblem(
             f"the oracle compares all 2^{n_features} subsets of the features, which would take "
-            f"too long: it can be had for at most {MOST_FEATURES} features."
+            f"too long: it can be had for at most {MOST_FEATURES} features that may be relevant."
         )
     bits = np.arange(n_features - 1, -1, -1)
-    subsets: NDArray[np.bool_] = (np.arange(2**n_features)[:, None] >> bits & 1) == 1
+    subsets = np.zeros((2**n_features, relevant.size), dtype=np.bool_)
+    subsets[:, relevant] = np.arange(2**n_features)[:, None] >> bits & 1
     return subsets
 
 
 def _best_rewards(truth: Truth) -> NDArray[np.float64]:
-    """Return `truth.best_rewards` of all subsets in binary counting order, shape (2^D, R).
+    """Return `truth.best_rewards` of all subsets in binary counting order.
+
+    They are the 2^n subsets of the n relevant features, so the shape is (2^n, R).
 
     Each subset is made from one with a single feature more, by merging the partial states that
     only this feature kept apart: far fewer of them are touched than by starting from the states.
     """
-    levels, n = truth.levels, len(truth.levels)
-    strides = strides_of(levels, np.ones(n, dtype=np.bool_))
+    levels, n = truth.levels[truth.relevant], int(truth.relevant.sum())
+    all_strides = strides_of(truth.levels, truth.relevant)
+    strides = all_strides[truth.relevant]
     pieces, actions = truth.rewards.shape[:2]
     best = np.empty((2**n, pieces))
 
@@ -144,7 +149,7 @@ def _best_rewards(truth: Truth) -> NDArray[np.float64]:
 
     weighted = (truth.within[:, None, :] * truth.rewards).reshape(pieces * actions, -1)
     sums = np.concatenate([truth.probabilities[None], truth.within, weighted])
-    visit(2**n - 1, 0, *_merged(truth.states @ strides, sums))
+    visit(2**n - 1, 0, *_merged(truth.states @ all_strides, sums))
     return best
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,13 @@ class Truth:
     | `rewards`       | (R, A, S) | mean reward of each action in each state                    |
     | `within`        | (R, S)    | how often each state occurs inside the piece                |
     | `costs`         | (C, D)    | mean cost of each feature                                   |
+    | `irrelevant`    | (N,)      | places of features that are independent of everything else  |
 
     `within` are the weights of the conditional means; in a known world they are `probabilities`.
+
+    A feature that is independent of all others and of the rewards tells nothing, whatever else is
+    bought: no oracle pays for it, and no mean depends on it. So `states` need tell only the other
+    features apart (the codes of these are not looked at), and only subsets of the others compete.
     """
 
     levels: NDArray[np.int64]
@@ -45,11 +50,12 @@ class Truth:
     rewards: NDArray[np.float64]
     within: NDArray[np.float64]
     costs: NDArray[np.float64]
+    irrelevant: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            dtype = np.int64 if field.name in _WHOLE else np.float64
-            object.__setattr__(self, field.name, freeze(getattr(self, field.name), dtype))
+        for it in fields(self):
+            dtype = np.int64 if it.name in _WHOLE else np.float64
+            object.__setattr__(self, it.name, freeze(getattr(self, it.name), dtype))
         self._require_shapes()
         self._require_values()
 
@@ -92,6 +98,11 @@ class Truth:
         return len(self.reward_piece)
 
     @cached_property
+    def relevant(self) -> NDArray[np.bool_]:
+        """Which features may tell something, shape (D,)."""
+        return ~np.isin(np.arange(self.levels.size), self.irrelevant)
+
+    @cached_property
     def oracle_plan(self) -> OraclePlan:
         """The best policy pi*_t of equation (4) for every round."""
         return OraclePlan.of(self)
@@ -99,7 +110,7 @@ class Truth:
     def partial_states(self, mask: ArrayLike) -> NDArray[np.int64]:
         """Return for each state the number of its partial state under `mask`, shape (S,).
 
-        Partial states are numbered in the order of their codes.
+        Partial states are numbered in the order of their codes, those of relevant features.
         """
         return np.unique(self._keys(mask), return_inverse=True)[1].astype(np.int64)
 
@@ -134,7 +145,8 @@ class Truth:
         return self.within[:, None, :] * self.rewards
 
     def _keys(self, mask: ArrayLike) -> NDArray[np.int64]:
-        return self.states @ strides_of(self.levels, np.asarray(mask, dtype=np.bool_))
+        relevant = np.asarray(mask, dtype=np.bool_) & self.relevant
+        return self.states @ strides_of(self.levels, relevant)
 
     def _grouping(self, mask: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         keys = self._keys(mask)
@@ -153,6 +165,7 @@ class Truth:
             "rewards": (r, a, s),
             "within": (r, s),
             "costs": (c, d),
+            "irrelevant": (self.irrelevant.size,),
         }
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
@@ -171,6 +184,7 @@ class Truth:
             ("reward_piece", len(self.rewards)),
             ("cost_piece", len(self.costs)),
             ("states", self.levels),
+            ("irrelevant", self.levels.size),
         ):
             codes: NDArray[np.int64] = getattr(self, name)
             if not ((codes >= 0) & (codes < top)).all():
@@ -185,7 +199,7 @@ class Truth:
                 )
 
 
-_WHOLE = frozenset({"levels", "states", "reward_piece", "cost_piece"})
+_WHOLE = frozenset({"levels", "states", "reward_piece", "cost_piece", "irrelevant"})
 
 
 def _extent(array: NDArray[np.float64], axis: int) -> int:

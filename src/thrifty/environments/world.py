@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -47,11 +47,11 @@ def _normal_pdf(x: float) -> float:
     return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
-def _constant(means: Floats, rng: np.random.Generator, sd: float) -> Floats:  # noqa: ARG001
+def _constant(means: Floats, rng: np.random.Generator, shape: float) -> Floats:  # noqa: ARG001
     return means
 
 
-def _bernoulli(means: Floats, rng: np.random.Generator, sd: float) -> Floats:  # noqa: ARG001
+def _bernoulli(means: Floats, rng: np.random.Generator, shape: float) -> Floats:  # noqa: ARG001
     return (rng.random(means.shape) < means).astype(np.float64)
 
 
@@ -59,7 +59,16 @@ def _gaussian(means: Floats, rng: np.random.Generator, sd: float) -> Floats:
     return np.clip(rng.normal(means, sd), 0, 1)
 
 
-NOISES = MappingProxyType({"bernoulli": _bernoulli, "constant": _constant, "gaussian": _gaussian})
+def _beta(means: Floats, rng: np.random.Generator, concentration: float) -> Floats:
+    certain = (means <= 0) | (means >= 1)
+    inside = np.where(certain, 0.5, means)
+    drawn = rng.beta(inside * concentration, (1 - inside) * concentration)
+    return np.where(certain, means, drawn)
+
+
+NOISES = MappingProxyType(
+    {"bernoulli": _bernoulli, "beta": _beta, "constant": _constant, "gaussian": _gaussian}
+)
 N_STREAMS = 3
 
 
@@ -70,7 +79,11 @@ class World:
     (M, D) are means in [0, 1], one table for each period of their schedules. Contexts are drawn
     independently from round to round. Rewards are `reward_noise` about their mean; costs are
     `cost_noise` about theirs, where "gaussian" has standard deviation `cost_sd` and is clipped
-    to [0, 1]: the truth holds the mean after clipping.
+    to [0, 1]: the truth holds the mean after clipping. "beta" rewards lie anywhere in [0, 1]: of
+    mean m, they have variance m (1 - m) / (`reward_concentration` + 1).
+
+    `irrelevant` features are independent of everything else: their places, each with the
+    probabilities of its levels. The tables have no axes for them, so there may be very many.
 
     >>> coin = World(
     ...     Problem.anonymous(levels=(2,), n_actions=2),
@@ -92,7 +105,8 @@ class World:
             "rounds": Whole(1),
             "cost_noise": Choice("gaussian", "bernoulli", "constant"),
             "cost_sd": Real(0),
-            "reward_noise": Choice("bernoulli", "constant"),
+            "reward_noise": Choice("bernoulli", "beta", "constant"),
+            "reward_concentration": Real(0, open=True),
         }
     )
 
@@ -109,6 +123,8 @@ class World:
         cost_noise: str = "gaussian",
         cost_sd: float = 0.001,
         reward_noise: str = "bernoulli",
+        reward_concentration: float = 4.0,
+        irrelevant: Mapping[int, ArrayLike] = MappingProxyType({}),
         seed: Seed = None,
     ) -> None:
         settings = {
@@ -116,15 +132,18 @@ class World:
             "cost_noise": cost_noise,
             "cost_sd": cost_sd,
             "reward_noise": reward_noise,
+            "reward_concentration": reward_concentration,
         }
         for name, value in settings.items():
             check_parameter(name, value, self.allowed[name], owner="World")
         self.problem = problem
         self.horizon = int(rounds)
-        self._cost_sd = float(cost_sd)
+        self._cost_sd, self._concentration = float(cost_sd), float(reward_concentration)
         self._draw_rewards, self._draw_costs = NOISES[reward_noise], NOISES[cost_noise]
-        levels = tuple(problem.levels.tolist())
-        joint = _probabilities(probabilities, levels)
+        self._irrelevant = _irrelevant(irrelevant, problem)
+        relevant = [i for i in range(problem.n_features) if i not in self._irrelevant]
+        levels = tuple(problem.levels[relevant].tolist())
+        joint = _probabilities("probabilities", probabilities, levels)
         reward_piece, reward_means = reward_schedule.pieces(
             _means("rewards", rewards, (problem.n_actions, *levels)), self.horizon
         )
@@ -133,15 +152,18 @@ class World:
         )
         support = np.flatnonzero(joint)
         p = joint.ravel()[support]
+        states = np.zeros((p.size, problem.n_features), dtype=np.int64)
+        states[:, relevant] = np.argwhere(joint)
         self.truth = Truth(
             levels=problem.levels,
-            states=np.stack(np.unravel_index(support, levels), axis=1),
+            states=states,
             probabilities=p,
             reward_piece=reward_piece,
             cost_piece=cost_piece,
             rewards=reward_means.reshape(*reward_means.shape[:2], -1)[..., support],
             within=np.tile(p, (len(reward_means), 1)),
             costs=self._cost_truth(cost_noise),
+            irrelevant=np.array(list(self._irrelevant), dtype=np.int64),
         )
         self._seed = seed_sequence(seed)
         self._replay: Replay | None = None
@@ -209,11 +231,14 @@ class World:
         contexts, rewards, costs = streams(seed, N_STREAMS)
         truth = self.truth
         state = contexts.choice(len(truth.states), size=self.horizon, p=truth.probabilities)
+        codes = truth.states[state]
+        for i, p in self._irrelevant.items():
+            codes[:, i] = contexts.choice(p.size, size=self.horizon, p=p)
         reward_means = truth.rewards[truth.reward_piece, :, state]
         cost_means = self._cost_means[truth.cost_piece]
         return Replay(
-            truth.states[state],
-            self._draw_rewards(reward_means, rewards, 0.0),
+            codes,
+            self._draw_rewards(reward_means, rewards, self._concentration),
             self._draw_costs(cost_means, costs, self._cost_sd),
             problem=self.problem,
             reward_changes=_changes(truth.reward_piece),
@@ -252,21 +277,31 @@ class World:
         )
 
 
-def _probabilities(values: ArrayLike, levels: tuple[int, ...]) -> Floats:
-    table: Floats = numbers_of("probabilities", values)
+def _probabilities(name: str, values: ArrayLike, levels: tuple[int, ...]) -> Floats:
+    table: Floats = numbers_of(name, values)
     if table.shape != levels:
         raise InvalidTable(
-            f"probabilities of shape {table.shape} for features of {levels} levels: give one axis "
+            f"{name} of shape {table.shape} for features of {levels} levels: give one axis "
             "per feature and one entry per level."
         )
     total = table.sum()
     if not ((table >= 0).all() and abs(total - 1) <= 1e-9):
         raise InvalidTable(
-            f"probabilities have minimum {table.min()} and sum {total}: they must be at least 0 "
+            f"{name} have minimum {table.min()} and sum {total}: they must be at least 0 "
             "and sum to 1, so divide them by their sum."
         )
     normalised: Floats = table / total
     return normalised
+
+
+def _irrelevant(given: Mapping[int, ArrayLike], problem: Problem) -> dict[int, Floats]:
+    place = Whole(0, problem.n_features - 1)
+    for i in given:
+        check_parameter("irrelevant", i, place, owner="World")
+    return {
+        i: _probabilities(f"probabilities of irrelevant feature {i}", p, (int(problem.levels[i]),))
+        for i, p in sorted(given.items())
+    }
 
 
 def _means(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:

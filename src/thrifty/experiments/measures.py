@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,25 @@ class Summary:
     expected_regret: float
     realised_regret: float
     wins: float
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a policy stays behind the oracle: its total regret, its share of the gain.
+
+    `regret` is the mean over the seeds, with its 95 % interval, and `worst` that of the worst seed;
+    `best_gain` is the oracle's own mean gain on the same seeds.
+    """
+
+    policy: str
+    seeds: int
+    gain: float
+    best_gain: float
+    share: float
+    regret: float
+    low: float
+    high: float
+    worst: float
 
 
 @dataclass(frozen=True)
@@ -87,6 +107,30 @@ def summaries(table: pl.DataFrame, *, oracle: str = "Oracle") -> list[Summary]:
                 wins=float((gains >= group["best_gain"].to_numpy()).mean()),
                 **{name: _mean(group, name) for name in ("reward", "cost")},
                 **{name: _mean(group, name) for name in ("expected_regret", "realised_regret")},
+            )
+        )
+    return result
+
+
+def standings(table: pl.DataFrame, *, regret: str = "expected") -> list[Standing]:
+    """Return every policy's standing over its longest runs, by "expected" or "realised" regret."""
+    rows = totals(longest(table)).with_columns(best=pl.col("gain") + pl.col("realised_regret"))
+    result = []
+    for (policy,), group in rows.group_by("policy", maintain_order=True):
+        regrets = group[f"{regret}_regret"].to_numpy()
+        low, high = bootstrap_interval(regrets)
+        gain, best_gain = _mean(group, "gain"), _mean(group, "best")
+        result.append(
+            Standing(
+                policy=str(policy),
+                seeds=len(group),
+                gain=gain,
+                best_gain=best_gain,
+                share=gain / best_gain if best_gain > 0 else math.nan,
+                regret=float(regrets.mean()),
+                low=low,
+                high=high,
+                worst=float(regrets.max()),
             )
         )
     return result

@@ -113,7 +113,9 @@ def _experiment(content: dict[str, Any]) -> Experiment:
         Entry(**{**entry, "published": tuple(entry["published"]), "grid": tuple(entry["grid"])})
         for entry in content["entries"]
     )
-    listed = {name: tuple(content[name]) for name in ("seeds", "horizons")}
+    listed = {
+        name: tuple(content.get(name, ())) for name in ("seeds", "horizons", "choosing_seeds")
+    }
     return Experiment(**{**content, **listed, "entries": entries})
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import product
@@ -18,6 +19,9 @@ from thrifty.policies import policy_named
 from thrifty.simulation import require_parameters
 
 SUFFIX = ".toml"
+POLICIES = "policies.toml"
+"""Beside the folders of the catalogue: lists of policies that experiments share, by name."""
+REGRETS = ("expected", "realised")
 RECOMMENDED = "recommended"
 """In the place of a window: the one that the theorems recommend for the horizon."""
 
@@ -44,6 +48,10 @@ class Experiment:
 
     `horizons` are the numbers of rounds, each a run of its own; without any, runs go to the
     world's end. A world that can be made for any number of rounds is made for each of them.
+
+    `choosing_seeds` are those on which constants may be chosen, none of which is reported.
+    `regret` is the one to report: "expected", or "realised" where the truth is a table's own means
+    in hindsight and its rounds are not exchangeable (see `expected_regret`).
     """
 
     id: str
@@ -53,6 +61,17 @@ class Experiment:
     seeds: tuple[int, ...]
     world_params: Mapping[str, Any] = field(default_factory=dict)
     horizons: tuple[int, ...] = ()
+    choosing_seeds: tuple[int, ...] = ()
+    regret: str = "expected"
+
+    def __post_init__(self) -> None:
+        both = sorted({*self.seeds} & {*self.choosing_seeds})
+        if both:
+            raise InvalidSpec(
+                f"{self.id} would report seeds on which constants are chosen, such as {both[0]}: "
+                "what is chosen on a seed looks better on it than it is, so keep seeds and "
+                "choosing_seeds apart."
+            )
 
     @property
     def is_grid(self) -> bool:
@@ -88,10 +107,9 @@ def catalogue() -> dict[str, Experiment]:
     >>> catalogue()["nursery/published"].world
     'nursery/published'
     """
-    root = resources.files("thrifty.experiments") / "catalogue"
     return {
         experiment.id: experiment
-        for folder in sorted(root.iterdir(), key=lambda item: item.name)
+        for folder in sorted(_root().iterdir(), key=lambda item: item.name)
         if folder.is_dir()
         for file in sorted(folder.iterdir(), key=lambda item: item.name)
         if file.name.endswith(SUFFIX)
@@ -111,27 +129,72 @@ def find(name: str) -> Experiment:
     return _read(Path(name), Path(name).stem)
 
 
+def find_all(name: str) -> tuple[Experiment, ...]:
+    """Return all experiments of this folder of the catalogue, or the one that `find` finds.
+
+    >>> [it.id for it in find_all("synthetic")], len(find_all("nursery/published"))
+    (['synthetic/changes', 'synthetic/gradual'], 1)
+    """
+    folder = name.rstrip("/") + "/"
+    inside = tuple(it for id_, it in catalogue().items() if id_.startswith(folder))
+    return inside or (find(name),)
+
+
+def for_choosing(experiment: Experiment, seeds: tuple[int, ...] | None = None) -> Experiment:
+    """Return the experiment with the seeds on which constants may be chosen, or some of them.
+
+    Its id begins with "choosing/", so that its results never take the place of what is reported.
+    """
+    own = experiment.choosing_seeds
+    if not own:
+        raise InvalidSpec(
+            f"{experiment.id} sets no seeds aside for choosing: give it choosing_seeds, such as "
+            '"1000:1040".'
+        )
+    chosen = own if seeds is None else seeds
+    if not {*chosen} <= {*own}:
+        raise InvalidSpec(
+            f"{experiment.id} does not set all of the seeds {chosen[0]} to {chosen[-1]} aside for "
+            f"choosing: take some of {own[0]} to {own[-1]}."
+        )
+    return replace(experiment, id=f"choosing/{experiment.id}", seeds=chosen, choosing_seeds=())
+
+
+def _root() -> Traversable:
+    return resources.files("thrifty.experiments") / "catalogue"
+
+
 def _read(file: Path | Traversable, name: str) -> Experiment:
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidSpec(f"{file} cannot be read ({error.strerror}): check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidSpec(f"{file} is not TOML ({error}): correct the file.") from error
+    content = _content(file)
     try:
         return _experiment(name, content)
     except ThriftyError as error:
         raise InvalidSpec(f"{file}: {error}") from error
 
 
+def _content(file: Path | Traversable) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidSpec(f"{file} cannot be read ({error.strerror}): check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSpec(f"{file} is not TOML ({error}): correct the file.") from error
+
+
+@cache
+def _shared() -> Mapping[str, list[dict[str, Any]]]:
+    return _content(_root() / POLICIES)
+
+
 def _experiment(name: str, content: dict[str, Any]) -> Experiment:
-    _require_keys(content, {"title", "seeds", "world", "policies", "rounds"}, "an experiment")
+    keys = {"title", "seeds", "choosing_seeds", "world", "policies", "rounds", "regret"}
+    _require_keys(content, keys, "an experiment")
     world = _get(content, "world", dict, "an experiment")
     world_params = {key: value for key, value in world.items() if key != "name"}
     world_name = _get(world, "name", str, "its world")
     require_world_parameters(world_name, world_params)
     policies = _get(content, "policies", list, "an experiment")
-    entries = tuple(entry for content in policies for entry in _entries(content))
+    entries = tuple(entry for it in _policies(policies) for entry in _entries(it))
     labels = [entry.label for entry in entries]
     if not entries or len(set(labels)) < len(labels):
         raise InvalidSpec(
@@ -145,7 +208,33 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         entries=entries,
         seeds=parse_seeds(_get(content, "seeds", str, "an experiment")),
         horizons=_horizons(content.get("rounds", [])),
+        choosing_seeds=_choosing_seeds(content),
+        regret=_regret(content.get("regret", "expected")),
     )
+
+
+def _choosing_seeds(content: dict[str, Any]) -> tuple[int, ...]:
+    if "choosing_seeds" not in content:
+        return ()
+    return parse_seeds(_get(content, "choosing_seeds", str, "an experiment"))
+
+
+def _regret(kind: Any) -> str:
+    if kind not in REGRETS:
+        raise InvalidSpec(f"regret is {kind!r}: report the regret that is one of {REGRETS}.")
+    return str(kind)
+
+
+def _policies(given: list[Any]) -> list[Any]:
+    """Return the policies, those of a shared list in the place of its name."""
+    policies: list[Any] = []
+    for it in given:
+        if isinstance(it, str) and it not in _shared():
+            raise InvalidSpec(
+                f"there is no shared list of policies {it!r}: use one of {', '.join(_shared())}."
+            )
+        policies += _shared()[it] if isinstance(it, str) else [it]
+    return policies
 
 
 def _horizons(rounds: Any) -> tuple[int, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from types import MappingProxyType
 from typing import Any
 
 from thrifty.environments import Replay, World, nursery
+from thrifty.environments.families import FAMILIES
 from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.parameters import as_float, is_whole
 
@@ -65,6 +66,14 @@ def _rounds_of(changes: Sequence[float], rounds: int) -> tuple[Any, ...]:
     return tuple(round(change * rounds) if 0 < change < 1 else change for change in changes)
 
 
+def _drawn(make: Callable[..., World]) -> Callable[..., Replay]:
+    @wraps(make)
+    def draw(seed: int, **params: Any) -> Replay:
+        return make(seed, **params).draw(seed)
+
+    return draw
+
+
 WORLDS: Mapping[str, Callable[..., Replay]] = MappingProxyType(
     {
         "nursery/published": _published,
@@ -72,6 +81,7 @@ WORLDS: Mapping[str, Callable[..., Replay]] = MappingProxyType(
         "nursery/stationary": nursery.stationary,
         "nursery/tuning": _tuning,
         "random": _random,
+        **{name: _drawn(make) for name, make in FAMILIES.items()},
     }
 )
 

@@ -1,0 +1,103 @@
+"""Many experiments in one table: a row for each, a column for each policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.table import Table
+
+from thrifty.commands.show import new_table, show
+from thrifty.errors import InvalidSpec
+from thrifty.experiments.measures import Standing, standings
+from thrifty.experiments.results import Results
+from thrifty.experiments.spec import Experiment
+
+Row = Mapping[str, Standing]
+"""The standings of an experiment, by policy."""
+
+
+def require_comparable(experiments: Sequence[Experiment]) -> None:
+    """Refuse experiments that have no single regret for each policy."""
+    for it in experiments:
+        if it.is_grid or len(it.horizons) > 1:
+            raise InvalidSpec(
+                f"{it.id} plays grids or several horizons, which have no place in one table of "
+                "regrets: run it by its id."
+            )
+
+
+def plain_standings(results: Sequence[Results]) -> dict[str, Any]:
+    """Return every number, by experiment."""
+    return {
+        it.experiment.id: {
+            "title": it.experiment.title,
+            "regret": it.experiment.regret,
+            "policies": [asdict(row) for row in _standings(it)],
+        }
+        for it in results
+    }
+
+
+def show_standings(results: Sequence[Results]) -> None:
+    """Print mean regrets, those of the worst seeds, and shares of the oracle's gain."""
+    rows = {_name(it.experiment): {row.policy: row for row in _standings(it)} for it in results}
+    policies = _policies(results)
+    headings = [_heading(label) for label in policies]
+    gains = np.array([[next(iter(row.values())).best_gain] for row in rows.values()])
+    regrets = np.hstack([gains, _values(rows, policies, lambda it: it.regret)])
+    worst = _values(rows, policies, lambda it: it.worst)
+    shares = _values(rows, policies, lambda it: 100 * it.share)
+    show("The oracle's gain, and mean regret", _table(rows, ["oracle", *headings], regrets))
+    show("Regret of the worst seed", _table(rows, headings, worst))
+    show("Share of the oracle's gain, in %", _table(rows, headings, shares))
+    realised = [_name(it.experiment) for it in results if it.experiment.regret == "realised"]
+    if realised:
+        typer.echo(f"Regret is expected regret, equation (6); realised for {', '.join(realised)}.")
+
+
+def _standings(results: Results) -> list[Standing]:
+    return standings(results.table, regret=results.experiment.regret)
+
+
+def _name(experiment: Experiment) -> str:
+    return PurePosixPath(experiment.id).name
+
+
+def _policies(results: Sequence[Results]) -> list[str]:
+    """Return the labels of all policies but the oracle, in the order of the longest list."""
+    lists = sorted((it.experiment.entries for it in results), key=len, reverse=True)
+    entries = (entry for it in lists for entry in it)
+    return list(dict.fromkeys(it.label for it in entries if it.policy != "oracle"))
+
+
+def _values(
+    rows: Mapping[str, Row], policies: Sequence[str], value: Callable[[Standing], float]
+) -> NDArray[np.float64]:
+    """Return a number for each experiment and policy; nan where the policy does not play."""
+    found = [[value(row[it]) if it in row else np.nan for it in policies] for row in rows.values()]
+    return np.array(found)
+
+
+def _table(names: Iterable[str], headings: Sequence[str], values: NDArray[np.float64]) -> Table:
+    """Return the table of these numbers, with means of the columns that are complete."""
+    table = new_table([""], headings)
+    table.padding = 0
+    for name, row in zip([*names, "mean"], [*values, values.mean(axis=0)], strict=True):
+        table.add_row(name, *("" if np.isnan(it) else f"{it:.0f}" for it in row))
+    return table
+
+
+def _heading(label: str) -> str:
+    """Return a label on several short lines.
+
+    >>> _heading("NCC-UCRL2, text").splitlines()
+    ['NCC-', 'UCRL2,', 'text']
+    """
+    return re.sub(r"(?<=-)|(?<=,) ", "\n", label)
