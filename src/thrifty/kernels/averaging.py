@@ -1,4 +1,4 @@
-"""Which features matter: weights of the hypotheses "rewards depend on the state through psi_J only".
+"""Which features matter: weights of the hypotheses "rewards depend on psi_J and on nothing else".
 
 Blind rounds teach all sets alike, so their tables compare hypotheses fairly: each predicts the
 reward of such a round before it learns it, and its weight is multiplied by the probability that it

@@ -33,7 +33,7 @@ def log_ratio(reward: float, p: float, other: float) -> float:
 
 
 def initial_spread() -> Floats:
-    """Return running means of (r - p)^2 and of p (1 - p), which are equal for rewards of 0 and 1."""
+    """Return running means of (r - p)^2 and p (1 - p), which are alike for rewards of 0 and 1."""
     return np.full(2, 0.05)
 
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.compile import apart, inner
-from thrifty.kernels.partial_states import contains
 
 MOST_CELLS = 150_000
 MEMORY = 150.0

@@ -47,7 +47,7 @@ def add_evidence(surprise: Surprise, reward: float, p: float, dispersion: float)
 def add_evidence_in(
     surprise: Surprise, cell: int, reward: float, p: float, dispersion: float
 ) -> bool:
-    """The same for one cell; return whether it is to be forgotten."""
+    """Compare it within one cell; return whether the cell is to be forgotten."""
     evidence = log_ratio(reward, WORSE_IN_CELL * p, p) / dispersion
     surprise.cells[cell] = max(0.0, surprise.cells[cell] + evidence)
     if surprise.cells[cell] <= ALARM:
