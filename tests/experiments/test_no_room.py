@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib.font_manager  # noqa: F401 (writes its cache now, not where nothing can be written)
 import polars as pl
 import pytest
 

@@ -70,32 +70,24 @@ def run_all(
 class Store:
     """The folder of all cells: a file for each, which appears complete or not at all.
 
-    A fresh store takes no notice of cells that are older than itself.
+    A fresh store takes no notice of cells that it has not been given itself.
     """
 
     def __init__(self, out: Path, *, fresh: bool = False) -> None:
         self.out = out
         self.folder = out / CELLS
-        self._since = self._now() if fresh else 0
+        self._own: set[Cell] | None = set() if fresh else None
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell has been computed."""
-        try:
-            return self.path(cell).stat().st_mtime_ns >= self._since
-        except OSError:
-            return False
-
-    def _now(self) -> int:
-        """Return the time by the clock that dates the files."""
-        probe = self.folder / "now"
-        with draft_of(probe) as draft:
-            draft.touch()
-        return probe.stat().st_mtime_ns
+        return self.path(cell).exists() if self._own is None else cell in self._own
 
     def add(self, cell: Cell, content: bytes) -> None:
         """Keep a cell's table, which is a file's content."""
         with draft_of(self.path(cell)) as draft:
             draft.write_bytes(content)
+        if self._own is not None:
+            self._own.add(cell)
 
     def table(self, cells: dict[Place, Cell]) -> pl.DataFrame:
         """Return the tables of all cells, each with its policy and its seed, in this order."""
