@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         LinUCB,
         Oracle,
         PSLinUCB,
+        Scout,
         SimOOS,
         Uniform,
     )
@@ -50,6 +51,7 @@ _HOMES = {
         "NCCUCRL2",
         "Oracle",
         "PSLinUCB",
+        "Scout",
         "SimOOS",
         "Uniform",
     ),
@@ -83,6 +85,7 @@ __all__ = [
     "Run",
     "Runs",
     "Schedule",
+    "Scout",
     "SimOOS",
     "Truth",
     "Uniform",

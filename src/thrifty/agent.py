@@ -58,7 +58,8 @@ class Round:
 class Agent:
     """Decides by name, keeps open rounds, and learns from rewards whenever they come.
 
-    `policy` is a `Policy`, or its name or class, with its seed and parameters. The last
+    `policy` is a `Policy`, or its name or class, with its seed and parameters; Scout unless
+    another one is named. The last
     `history` closed rounds can still be explained; older ones are forgotten.
 
     >>> from thrifty.problem import Feature
@@ -80,7 +81,7 @@ class Agent:
     def __init__(
         self,
         problem: Problem,
-        policy: Policy | str | Callable[..., Policy],
+        policy: Policy | str | Callable[..., Policy] = "scout",
         *,
         seed: Seed = None,
         history: int = 1000,
@@ -138,6 +139,7 @@ class Agent:
             self.policy.read_price_list(_price_list(self.problem, prices))
         purchase = self.policy.choose_features()
         record = Record(self._next_id, tuple(purchase.mask.tolist()), int(purchase.purpose), known)
+        record.reasons = self.policy.reasons(purchase)
         self._open[record.id] = record
         self._next_id += 1
         return self._view(record)
@@ -165,6 +167,7 @@ class Agent:
     def explain(self, round_id: int) -> dict[str, Any]:
         """Say what is known of a round, in plain JSON values.
 
+        `reasons` say why the features were bought, where the policy tells (see `Policy.reasons`).
         `action_values` are the policy's at the time of acting: None where it gives none, and None
         for an action whose value is not finite, such as one that was never tried.
         """

@@ -78,6 +78,28 @@ class Whole:
 
 
 @dataclass(frozen=True)
+class Optional:
+    """Whatever the other constraint allows, or None.
+
+    >>> print(Optional(Whole(1)))
+    None or a whole number of at least 1
+    """
+
+    other: Constraint
+
+    def accepts(self, value: Any) -> bool:
+        """Whether `value` is None or an accepted value."""
+        return value is None or self.other.accepts(value)
+
+    def convert(self, value: Any) -> Any:
+        """Return None, or the value as the other constraint does."""
+        return None if value is None else self.other.convert(value)
+
+    def __str__(self) -> str:
+        return f"None or {self.other}"
+
+
+@dataclass(frozen=True)
 class Choice:
     """One of a few names (or True and False).
 

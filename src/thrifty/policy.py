@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import ge
 from types import MappingProxyType
 from typing import Any, ClassVar, final
@@ -123,6 +123,13 @@ class Policy(ABC):
         """Return the values that the choice rests on, one per action, or None; a mere peek."""
         self._require_observation(observation)
         return self._action_values(observation)
+
+    def reasons(self, purchase: Purchase) -> Callable[[], dict[str, Any]] | None:  # noqa: ARG002
+        """Return what tells, in plain JSON values, why the policy has just made this purchase.
+
+        It is asked for right after the purchase, and called only when somebody wants to know.
+        """
+        return None
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return everything learnt as named arrays, so that `set_state` can restore it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Record:
     action: int | None = None
     action_values: NDArray[np.float64] | None = field(default=None, compare=False)
     reward: float | None = None
+    reasons: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
     seen: Observation | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -64,6 +66,7 @@ class Record:
             "id": self.id,
             "status": self.status,
             "purpose": self.purpose,
+            "reasons": self._told_reasons(),
             "to_buy": list(self.to_buy(problem)),
             "bought": {
                 features[i].name: {"level": features[i].levels[code], "cost": self.costs[i]}
@@ -85,7 +88,11 @@ class Record:
             "bought": [(i, code, self.costs[i]) for i, code in self.bought.items()],
             "action_values": self._finite_values(),
             "reward": self.reward,
+            "reasons": self._told_reasons(),
         }
+
+    def _told_reasons(self) -> dict[str, Any] | None:
+        return None if self.reasons is None else self.reasons()
 
     def _finite_values(self) -> list[float | None] | None:
         """Return the values for JSON, which has no infinity: an action never tried gets None."""
@@ -97,6 +104,7 @@ class Record:
     def from_dict(cls, description: Mapping[str, Any]) -> Record:
         """Rebuild a record from what `to_dict` returned."""
         chosen, values = set(description["chosen"]), description["action_values"]
+        reasons = description["reasons"]
         return cls(
             id=description["id"],
             chosen=tuple(i in chosen for i in range(description["features"])),
@@ -108,4 +116,5 @@ class Record:
             action=description["action"],
             action_values=None if values is None else np.array(values, dtype=np.float64),
             reward=description["reward"],
+            reasons=None if reasons is None else partial(dict, reasons),
         )

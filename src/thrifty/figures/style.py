@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 COLOURS: Mapping[str, str] = MappingProxyType(
     {
         "oracle": "#000000",
+        "scout": "#332288",
         "ncc-ucrl2": "#D55E00",
         "sw-ucb": "#56B4E9",
         "ucb1": "#0072B2",
@@ -28,9 +29,9 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "uniform": "#999999",
     }
 )
-"""By the beginning of a policy's label; the palette of Okabe and Ito, and two that go with it."""
+"""By the beginning of a policy's label; the palette of Okabe and Ito, and three that go with it."""
 
-SPARE = ("#332288", "#117733", "#999933", "#AA4499", "#44AA99", "#661100")
+SPARE = ("#117733", "#999933", "#AA4499", "#44AA99", "#661100")
 """For policies of other names: P. Tol's muted palette."""
 
 KEYS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")

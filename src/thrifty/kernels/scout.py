@@ -5,6 +5,9 @@ Three kinds of rounds, by the interval rule of `subsets`:
 - *exploit*: buy I*, the set worth most now, and draw the action from it; teaches the table of I*.
 - *explore*: buy all features that could pay for themselves, act blindly; teaches all their subsets.
 - *probe*: buy those features and I*, act by I* alone; teaches all sets from I* up, for the prices.
+
+With a budget there is a fourth: *save*, when more was spent than the rounds so far allow: buy
+nothing, and act by that.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.kernels import averaging, prices, regimes, set_values, subsets, surprise
+from thrifty.kernels import averaging, chance, prices, regimes, set_values, subsets, surprise
 from thrifty.kernels.arrays import NONE, Bools, Floats, Ints, Mask
 from thrifty.kernels.averaging import Weights
 from thrifty.kernels.chance import beta, stream_of
@@ -23,7 +26,7 @@ from thrifty.kernels.choice import uniform
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.likelihood import clipped, dispersion, initial_spread, note_spread
 from thrifty.kernels.observation_sets import fill
-from thrifty.kernels.partial_states import mask_of
+from thrifty.kernels.partial_states import contains, mask_of
 from thrifty.kernels.prices import Prices
 from thrifty.kernels.regimes import Regimes
 from thrifty.kernels.set_values import Pool
@@ -31,8 +34,8 @@ from thrifty.kernels.steps import STEPS, Steps
 from thrifty.kernels.subsets import Subsets
 from thrifty.kernels.surprise import Surprise
 
-FEATURE_DRAWS, ACTION_DRAWS = 1, 1
-EXPLOIT, EXPLORE, PROBE = 0, 1, 2
+FEATURE_DRAWS, ACTION_DRAWS = 2, 1
+EXPLOIT, EXPLORE, PROBE, SAVE = 0, 1, 2, 3
 KINDS = 4
 """A purpose is the kind of the round and the set in use, as KINDS * set + kind."""
 
@@ -41,6 +44,7 @@ YOUNG = 30
 REFRESH = 10
 EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
+LEAST_MATTERING = 0.1
 PROBES = 0.25
 HEADROOM, LOSS = 0.4, 0.5
 PROBES_AFTER_ALARM = 3
@@ -62,6 +66,7 @@ BOOK = np.dtype(
         ("stale", np.int64),  # I* must be chosen anew
         ("probes_due", np.int64),
         ("restarts", np.int64),
+        ("spent", np.float64),
     ],
     align=True,
 )
@@ -69,13 +74,21 @@ RESTART, RESTORED, ROW_FORGOTTEN, PRICE_ALARM = 0, 1, 2, 3
 MOST_EVENTS = 256
 
 
+class Limits(NamedTuple):
+    """How many features a round may buy, and how much it may spend on average."""
+
+    features: int
+    budget: float
+
+
 class ScoutState(NamedTuple):
-    """The pieces, and the books.
+    """The limits, the pieces, and the books.
 
     `blind` is the sum and number of blind rewards, `habits` how often each action was exploited
     lately, `events` a ring of (round, kind, feature or NONE) with the number of all events so far.
     """
 
+    limits: Limits
     book: NDArray[np.void]
     subsets: Subsets
     weights: Weights
@@ -90,10 +103,14 @@ class ScoutState(NamedTuple):
     happened: Ints
 
 
-def initial(levels: Ints, n_actions: int) -> ScoutState:
+def initial(
+    levels: Ints, n_actions: int, *, max_features: int | None, budget: float | None
+) -> ScoutState:
     """Return the state before the first round."""
-    tables = subsets.initial(levels, n_actions)
+    most = levels.size if max_features is None else min(max_features, levels.size)
+    tables = subsets.initial(levels, n_actions, most)
     return ScoutState(
+        Limits(most, math.inf if budget is None else float(budget)),
         book=np.zeros(1, BOOK),
         subsets=tables,
         weights=averaging.initial(np.bitwise_count(tables.masks.view(np.uint64)).astype(np.int64)),
@@ -111,21 +128,48 @@ def initial(levels: Ints, n_actions: int) -> ScoutState:
 
 @jit
 def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
-    """Fill the mask for an explore, probe or exploit round; return the purpose."""
+    """Fill the mask for an explore, probe, exploit or save round; return the purpose."""
     book = state.book
     if book[0]["stale"] or book[0]["age"] % REFRESH == 0:
         _choose_set(state)
-    explored = _explored(state, mask)
-    chance = _epsilon(state, mask)
+    if state.limits.budget * book[0]["round"] < book[0]["spent"]:
+        fill(np.int64(0), mask)
+        return SAVE
+    _explored(state, mask)
+    epsilon = _epsilon(state, mask)
     in_use = book[0]["in_use"]
-    bought = state.subsets.masks[in_use]
     kind = EXPLOIT
-    if draws[0] < chance:
-        kind, bought = EXPLORE, explored
-    elif book[0]["probes_due"] > 0 or draws[0] < chance * (1 + PROBES):
-        kind, bought = PROBE, explored | bought
-    fill(bought, mask)
+    if draws[0] < epsilon:
+        kind = EXPLORE
+        _keep_some(mask, np.int64(0), state.limits.features, draws[1])
+    elif book[0]["probes_due"] > 0 or draws[0] < epsilon * (1 + PROBES):
+        kind = PROBE
+        _keep_some(mask, state.subsets.masks[in_use], state.limits.features, draws[1])
+    else:
+        fill(state.subsets.masks[in_use], mask)
     return KINDS * in_use + kind
+
+
+@inner
+def _keep_some(mask: Bools, kept: Mask, most: int, draw: float) -> None:
+    """Add the kept set, and drop others at random until at most so many features are left."""
+    n = mask.size
+    free = most
+    others = 0
+    for i in range(n):
+        if contains(kept, i, n):
+            mask[i] = True
+            free -= 1
+        elif mask[i]:
+            others += 1
+    if others <= free:
+        return
+    stream = stream_of(draw)
+    for i in range(n):
+        if mask[i] and not contains(kept, i, n):
+            mask[i] = chance.uniform(stream) * others < free
+            free -= mask[i]
+            others -= 1
 
 
 @inner
@@ -136,7 +180,7 @@ def _choose_set(state: ScoutState) -> None:
     prices.means(state.prices, means)
     book[0]["certainty"] = averaging.make_list(state.weights)
     best, value = set_values.best_set(
-        state.subsets, state.weights, state.pool, means, _blind_mean(state)
+        state.subsets, state.weights, state.pool, means, _blind_mean(state), state.limits.budget
     )
     book[0]["in_use"] = best
     book[0]["value"] = value
@@ -155,35 +199,35 @@ def _headroom(state: ScoutState) -> float:
 
 
 @inner
-def _explored(state: ScoutState, mask: Bools) -> Mask:
-    """Return, and fill in, the features that may pay for themselves, or were never seen."""
-    explored = np.int64(0)
+def _explored(state: ScoutState, mask: Bools) -> None:
+    """Fill in the features that may pay for themselves, or were never seen."""
     headroom = _headroom(state)
     for i in range(mask.size):
         price = state.prices[i]
         mask[i] = state.book[0]["age"] <= YOUNG or price["seen"] == 0 or price["mean"] < headroom
-        explored = (explored << 1) | np.int64(mask[i])
-    return explored
 
 
 @inner
 def _epsilon(state: ScoutState, explored: Bools) -> float:
     """Return the chance to explore.
 
-    It falls with the age and rises with the doubt which set is the right one; later it is less
-    where little can be gained and where a round that explores loses much.
+    It falls with the age and rises with the doubt which set is the right one. Later it is less
+    where little can be gained, where rewards hardly seem to depend on any feature, and where a
+    round that explores loses much.
     """
     book = state.book
     age = book[0]["age"]
     if age == 0:
         return 1.0
     doubt = 1 - book[0]["certainty"]
-    chance = max(LEAST_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
+    epsilon = max(LEAST_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
     if age <= YOUNG:
-        return min(1.0, chance)
+        return min(1.0, epsilon)
+    matters = max(LEAST_MATTERING, 1 - math.exp(state.weights.log[0]))
     loss = book[0]["value"] - _blind_mean(state) + prices.total(state.prices, explored)
-    cheap = min(1.0, LOSS / max(loss, LOSS))
-    return min(MOST_EPSILON, chance) * min(1.0, _headroom(state) / HEADROOM) * cheap * cheap
+    cheap = LOSS / max(loss, LOSS)
+    headroom = min(1.0, _headroom(state) / HEADROOM)
+    return min(MOST_EPSILON, epsilon * matters) * headroom * cheap**3
 
 
 @jit
@@ -212,7 +256,7 @@ def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
     kind, in_use = purpose % KINDS, state.subsets.masks[purpose // KINDS]
     if kind == EXPLORE:
         return np.int64(0)
-    if kind == EXPLOIT and subsets.place_of(state.subsets, observed) != NONE:
+    if kind != PROBE and subsets.place_of(state.subsets, observed) != NONE:
         return observed
     return in_use & observed
 
@@ -271,7 +315,7 @@ def update(
         _recognise(state, observed, codes, action, reward)
     if kind != EXPLORE:
         _judge(state, basis, codes, action, reward)
-    if kind == EXPLOIT:
+    if kind in (EXPLOIT, SAVE):
         _note_habit(state, action)
         j = subsets.place_of(state.subsets, basis)
         if j != NONE:
@@ -291,10 +335,12 @@ def update(
 @inner
 def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
     for i in range(codes.size):
-        if codes[i] >= 0 and prices.pay(state.prices, i, costs[i]):
-            state.book[0]["probes_due"] = PROBES_AFTER_ALARM
-            state.book[0]["stale"] = 1
-            _note_event(state, PRICE_ALARM, i)
+        if codes[i] >= 0:
+            state.book[0]["spent"] += costs[i]
+            if prices.pay(state.prices, i, costs[i]):
+                state.book[0]["probes_due"] = PROBES_AFTER_ALARM
+                state.book[0]["stale"] = 1
+                _note_event(state, PRICE_ALARM, i)
 
 
 @inner

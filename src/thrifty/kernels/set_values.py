@@ -98,9 +98,13 @@ def predicted(
 
 @apart
 def best_set(
-    subsets: Subsets, weights: Weights, pool: Pool, prices: Floats, mean: float
+    subsets: Subsets, weights: Weights, pool: Pool, prices: Floats, mean: float, budget: float
 ) -> tuple[int, float]:
-    """Return the best of the listed sets and of the unions of two of them, and its value."""
+    """Return the best of the listed sets and of the unions of two of them, and its value.
+
+    A set that costs more than the budget can be bought in some rounds only, and is worth as much
+    less; the empty set, which is bought in the others, comes first.
+    """
     pool.compared[0] = 0
     if pool.clock[0] == 0:
         return 0, 0.0
@@ -108,12 +112,11 @@ def best_set(
     for k in range(weights.length[0]):
         for other in range(k, weights.length[0]):
             one, two = subsets.masks[weights.listed[k]], subsets.masks[weights.listed[other]]
-            if k == other or (one | two != one and one | two != two):
-                j = place_of(subsets, one | two)
-                if j != NONE:
-                    value = _value(subsets, weights, pool, subsets.masks[j])
-                    _compare(pool, j, value, price_of(subsets.masks[j], prices))
-    return _best(pool)
+            j = place_of(subsets, one | two)
+            if j != NONE and not _was_compared(pool, j):
+                value = _value(subsets, weights, pool, subsets.masks[j])
+                _compare(pool, j, value, price_of(subsets.masks[j], prices))
+    return _best(pool, budget)
 
 
 @apart
@@ -161,6 +164,14 @@ def _value(subsets: Subsets, weights: Weights, pool: Pool, mask: Mask) -> float:
 
 
 @inner
+def _was_compared(pool: Pool, j: int) -> bool:
+    for k in range(pool.compared[0]):
+        if pool.candidates[k] == j:
+            return True
+    return False
+
+
+@inner
 def _compare(pool: Pool, j: int, value: float, price: float) -> None:
     """Write down a candidate."""
     place = pool.compared[0]
@@ -171,9 +182,13 @@ def _compare(pool: Pool, j: int, value: float, price: float) -> None:
 
 
 @inner
-def _best(pool: Pool) -> tuple[int, float]:
+def _best(pool: Pool, budget: float) -> tuple[int, float]:
     best = 0
+    value = pool.worth[0, 0]
     for k in range(1, pool.compared[0]):
-        if pool.worth[k, 0] - pool.worth[k, 1] > pool.worth[best, 0] - pool.worth[best, 1]:
-            best = k
-    return pool.candidates[best], pool.worth[best, 0] - pool.worth[best, 1]
+        price = pool.worth[k, 1]
+        often = budget / price if price > budget else 1.0
+        other = often * (pool.worth[k, 0] - price) + (1 - often) * pool.worth[0, 0]
+        if other > value:
+            best, value = k, other
+    return pool.candidates[best], value

@@ -21,8 +21,9 @@ import numpy as np
 from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.compile import apart, inner
 
-MOST_CELLS = 150_000
-MEMORY = 150.0
+MOST_NUMBERS = 450_000
+"""So many means, of cells and actions, at the most."""
+MEMORY = 80.0
 """So many visits to a cell count; the older ones fade."""
 
 
@@ -46,10 +47,10 @@ class Subsets(NamedTuple):
     cells: Ints  # where the sets' tables have the state at hand
 
 
-def initial(levels: Ints, n_actions: int) -> Subsets:
-    """Return empty tables of as many sets as fit."""
+def initial(levels: Ints, n_actions: int, most: int) -> Subsets:
+    """Return empty tables of the sets of at most `most` features, or of as many sets as fit."""
     n = levels.size
-    sets = _sets_that_fit([int(size) for size in levels])
+    sets = _sets_that_fit(levels.tolist(), most, MOST_NUMBERS // n_actions)
     bits = [1 << (n - 1 - i) for i in range(n)]
     masks = np.array([_signed(sum(bits[i] for i in it)) for it in sets], np.int64)
     places = {it: k for k, it in enumerate(sets)}
@@ -74,22 +75,33 @@ def _signed(mask: int) -> int:
     return mask - 2**64 if mask >= 2**63 else mask
 
 
-def _sets_that_fit(levels: list[int]) -> list[tuple[int, ...]]:
-    """Return the sets of at most K features, K as large as MOST_CELLS allows but at least 1."""
+def _sets_that_fit(levels: list[int], most: int, room: int) -> list[tuple[int, ...]]:
+    """Return the sets of at most K <= most features, K as large as there is room for their cells.
+
+    >>> _sets_that_fit([2, 2, 2], most=3, room=20)  # one of 1, three of 2 and three of 4
+    [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+    """
     sets: list[tuple[int, ...]] = [()]
-    cells = 1
-    for size in range(1, len(levels) + 1):
-        more = list(combinations(range(len(levels)), size)) if _few(len(levels), size) else []
-        cells += sum(prod(levels[i] for i in it) for it in more)
-        if not more or (size > 1 and cells > MOST_CELLS):
+    for size in range(1, min(most, len(levels)) + 1):
+        if size > 1 and sum(_cells(levels, k) for k in range(size + 1)) > room:
             break
-        sets += more
+        sets += combinations(range(len(levels)), size)
     return sets
 
 
-def _few(n: int, size: int) -> bool:
-    """Return whether there are so few sets of this size that they can be written down at all."""
-    return prod(range(n - size + 1, n + 1)) <= MOST_CELLS * prod(range(1, size + 1))
+def _cells(levels: list[int], size: int) -> int:
+    """Return how many partial states all sets of this size have together.
+
+    It is the elementary symmetric polynomial of the levels, so that nothing has to be listed.
+
+    >>> _cells([2, 3, 4], 2)  # 2 3 + 2 4 + 3 4
+    26
+    """
+    sums = [1] + [0] * size
+    for n in levels:
+        for k in range(size, 0, -1):
+            sums[k] += n * sums[k - 1]
+    return sums[size]
 
 
 @inner

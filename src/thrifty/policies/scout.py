@@ -2,22 +2,132 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.kernels import scout as kernel
 from thrifty.kernels.partial_states import MAX_FEATURES
+from thrifty.parameters import Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
+from thrifty.rounds import Purchase
 from thrifty.seeds import Seed
+
+KINDS = ("exploit", "explore", "probe", "save")
+EVENTS = ("restart", "regime restored", "row forgotten", "price alarm")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that Scout noticed after so many rounds; a price alarm is about a feature."""
+
+    round: int
+    kind: str
+    feature: str | None = None
 
 
 class Scout(CompiledPolicy):
-    """Explores blind and wide, exploits the set that is worth most, restarts after a change."""
+    """Explores blind and wide, exploits the set worth most, and starts afresh after a change.
 
-    allowed = {}
+    In most rounds Scout buys the set of features that is worth most now and acts by it. In a few it
+    buys every feature that might pay for itself and acts blindly: such a round is an unbiased
+    sample for all sets at once, and tells which features matter. Rewards that are worse than
+    predicted make it forget and explore anew; former regimes are recognised; prices that jump are
+    looked at again. The page "How Scout decides" has the maths.
+
+    There is nothing to tune. `max_features` is the largest number of features that a round may
+    buy. `budget` is what a round may spend on average: after t rounds at most t times the budget
+    has been spent, and the price of one round more; when it is gone Scout buys nothing until it has
+    recovered (rounds of kind "save").
+
+    >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
+    >>> scout = Scout(problem, seed=1)
+    >>> scout.choose_features().mask.tolist()  # nothing is known yet, so it explores
+    [True, True]
+    >>> scout.events
+    ()
+    """
+
+    allowed = {"max_features": Optional(Whole(1)), "budget": Optional(Real(0))}
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
     _state: kernel.ScoutState
 
-    def __init__(self, problem: Problem, *, seed: Seed = None) -> None:
-        super().__init__(problem, seed=seed)
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        max_features: int | None = None,
+        budget: float | None = None,
+        seed: Seed = None,
+    ) -> None:
+        super().__init__(problem, seed=seed, max_features=max_features, budget=budget)
         require_masks_fit(problem, MAX_FEATURES, "Scout")
-        self._state = kernel.initial(problem.levels, problem.n_actions)
+        self._state = kernel.initial(problem.levels, problem.n_actions, **self.parameters)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What was noticed, oldest first: restarts, price alarms and the like; the last 256."""
+        happened, rows = int(self._state.happened[0]), self._state.events
+        return tuple(
+            self._event(rows[k % len(rows)].tolist())
+            for k in range(max(0, happened - len(rows)), happened)
+        )
+
+    def _event(self, row: list[int]) -> Event:
+        round_, kind, i = row
+        return Event(round_, EVENTS[kind], None if i < 0 else self.problem.feature_names[i])
+
+    def reasons(self, purchase: Purchase) -> Callable[[], dict[str, Any]]:
+        """Say why it bought: the kind of round, how sure it is, and the sets that it compared."""
+        state, book = self._state, self._state.book[0]
+        compared = int(state.pool.compared[0])
+        candidates = state.pool.candidates[:compared]
+        return partial(
+            _reasons,
+            self.problem.feature_names,
+            KINDS[purchase.purpose % kernel.KINDS],
+            int(state.subsets.masks[purchase.purpose // kernel.KINDS]),
+            float(book["certainty"]),
+            state.subsets.masks[candidates],
+            state.pool.worth[:compared].copy(),
+            np.exp(state.weights.log[candidates]),
+        )
+
+
+def _reasons(
+    names: tuple[str, ...],
+    kind: str,
+    in_use: int,
+    certainty: float,
+    masks: NDArray[np.int64],
+    worth: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> dict[str, Any]:
+    rows = zip(masks.tolist(), worth.tolist(), weights.tolist(), strict=True)
+    considered = [
+        {
+            "features": _named(names, mask),
+            "value": value - price,
+            "reward": value,
+            "price": price,
+            "weight": weight,
+        }
+        for mask, (value, price), weight in rows
+    ]
+    return {
+        "kind": kind,
+        "set_in_use": _named(names, in_use),
+        "certainty": certainty,
+        "considered": sorted(considered, key=lambda it: -it["value"]),
+    }
+
+
+def _named(names: tuple[str, ...], mask: int) -> list[str]:
+    n = len(names)
+    return [name for i, name in enumerate(names) if mask >> (n - 1 - i) & 1]
