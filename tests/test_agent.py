@@ -127,6 +127,7 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
         "id": 1,
         "status": "told",
         "purpose": 41,
+        "reasons": None,
         "to_buy": ["health"],
         "bought": {"health": {"level": "good", "cost": 0.25}},
         "free": {"form": "b"},

@@ -81,8 +81,8 @@ class Whole:
 class Optional:
     """Whatever the other constraint allows, or None.
 
-    >>> print(Optional(Whole(1)))
-    None or a whole number of at least 1
+    >>> print(Optional(Whole(1, 9)))
+    None or a whole number from 1 to 9
     """
 
     other: Constraint
