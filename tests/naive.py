@@ -702,15 +702,15 @@ def value_of_set(
 ) -> float:
     """Return the mean over the pool of max_a m(a, psi_I), optimistic where little is known."""
 
-    def best_mean(codes: Codes) -> float:
-        def optimistic(j: Set, a: int) -> float:
+    def mean(codes: Codes, a: int) -> float:
+        means = {}
+        for j in listed:
             bonus = set_values.OPTIMISM / math.sqrt(tables.pulls(j, codes, a) + 1)
-            return min(1.0, tables.mean(j, codes, a, blind_mean) + bonus)
+            means[j] = min(1.0, tables.mean(j, codes, a, blind_mean) + bonus)
+        return average(listed, it, means.__getitem__)
 
-        return max(
-            average(listed, it, lambda j, a=a: optimistic(j, a))  # type: ignore[misc]
-            for a in range(n_actions)
-        )
+    def best_mean(codes: Codes) -> float:
+        return max(mean(codes, a) for a in range(n_actions))
 
     whole = [codes for codes in pool if set(it) <= set(seen_in(codes))]
     return sum(best_mean(codes) for codes in whole) / len(whole) if whole else -math.inf

@@ -61,7 +61,7 @@ def test_tables_that_predict_the_same_keep_their_weights() -> None:
 
 def test_one_feature_that_tells_everything() -> None:
     # Eight blind rewards of 1 in state 1 and eight of 0 in state 0, and another 1 in state 1: the
-    # empty set predicts (8 + mu)/(16 + 1), the feature (8 + PRIOR_PULLS times that)/(8 + PRIOR_PULLS).
+    # empty set predicts (8 + 1/2)/(16 + 1), the feature 8 of 8, shrunk towards that.
     tables, weights = made((2,))
     tables.blind_pulls[:, 0] = [16, 8, 8]
     tables.blind_sums[:, 0] = [8, 0, 8]

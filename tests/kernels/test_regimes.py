@@ -157,7 +157,7 @@ def stored_twins(rng: np.random.Generator) -> tuple[Any, Any, list[naive.Regime]
     """Store three random regimes, twice."""
     tables, weights, it = made((2, 3))
     sets = naive.sets_that_fit((2, 3), subsets.MOST_CELLS)
-    twins = []
+    twins: list[naive.Regime] = []
     for restart in (1, 2, 3):
         tables.pulls[:] = rng.integers(0, 20, size=tables.pulls.shape)
         tables.sums[:] = tables.pulls * rng.random(tables.pulls.shape)
@@ -191,7 +191,5 @@ def test_recognising_like_the_twin(played: list[tuple[Any, ...]], seed: int) -> 
                 twin.dropped = twin.evidence < regimes.TOO_LITTLE
         assert it.books["evidence"][:3].tolist() == pytest.approx([r.evidence for r in twins])
         assert (it.books["status"][:3] == DROPPED).tolist() == [r.dropped for r in twins]
-        clear = [
-            k for k, r in enumerate(twins) if not r.dropped and r.evidence > regimes.ENOUGH
-        ]
+        clear = [k for k, r in enumerate(twins) if not r.dropped and r.evidence > regimes.ENOUGH]
         assert found == max(clear, key=lambda k: twins[k].evidence, default=NONE)

@@ -166,12 +166,10 @@ def test_like_the_twin(given: Any) -> None:
         for a in range(3):
             args = (mask(observed, n), np.array(codes), a)
             value, number = predicted(tables, weights, mean, *args)
-            averaged = naive.average(
-                listed, observed, lambda it, c=codes, a=a: twin.mean(it, c, a, mean)
-            )
-            assert value == pytest.approx(averaged)
-            pulls = naive.average(listed, observed, lambda it, c=codes, a=a: twin.pulls(it, c, a))
-            assert number == pytest.approx(pulls)
+            means = {it: twin.mean(it, codes, a, mean) for it in listed}
+            pulls = {it: twin.pulls(it, codes, a) for it in listed}
+            assert value == pytest.approx(naive.average(listed, observed, means.__getitem__))
+            assert number == pytest.approx(naive.average(listed, observed, pulls.__getitem__))
 
     worth = {
         it: naive.value_of_set(twin, listed, states, it, 3, mean) - sum(prices[i] for i in it)
