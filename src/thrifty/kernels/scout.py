@@ -147,7 +147,7 @@ def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
         _keep_some(mask, state.subsets.masks[in_use], state.limits.features, draws[1])
     else:
         fill(state.subsets.masks[in_use], mask)
-    return KINDS * in_use + kind
+    return int(KINDS * in_use + kind)
 
 
 @inner
