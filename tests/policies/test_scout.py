@@ -17,6 +17,7 @@ from thrifty.environments import Replay, World, nursery
 from thrifty.environments.schedule import Schedule
 from thrifty.errors import InvalidParameter
 from thrifty.kernels import scout as kernel
+from thrifty.kernels import subsets
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.problem import Feature, Problem
@@ -64,9 +65,20 @@ def assert_same(one: Run | naive.Played, other: Run | naive.Played) -> None:
 # Promises.
 
 
-@pytest.mark.parametrize("seed", range(2 if COMPILED else 1))
+@statistical
+@pytest.mark.parametrize("seed", range(2))
 def test_the_conformance_suite(seed: int) -> None:
     check_policy("scout", seed=seed)
+
+
+def test_purposes_and_actions_are_whole_numbers_compiled_or_not() -> None:
+    policy = Scout(PROBLEM, seed=0)
+    for _ in range(5):
+        purchase = policy.choose_features()
+        seen = observed(np.random.default_rng(0), purchase, 0.0)
+        action = policy.choose_action(seen)
+        assert (type(purchase.purpose), type(action)) == (int, int)
+        policy.update(seen, action, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -84,20 +96,42 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
     assert (runs[0].actions != runs[2].actions).any()
 
 
+def played_like_the_twin(world: World, seed: int) -> tuple[Scout, naive.Scout]:
+    """Let both play the same rounds, and return what has become of them."""
+    replay = world.draw(world_seed(seed))
+    policy = Scout(world.problem, seed=policy_seed(seed))
+    draws = generator(policy_seed(seed)).random((world.horizon, 2))
+    twin = naive.Scout(world.problem.levels.tolist(), world.problem.n_actions)
+    played = naive.run(twin, replay.contexts, replay.rewards, replay.costs, draws)
+    assert_same(play(policy, replay), played)
+    return policy, twin
+
+
 @statistical
 @pytest.mark.parametrize("seed", range(3))
 def test_the_twin_through_restarts_and_regimes(seed: int) -> None:
-    world = recurring(2400, 400)
-    replay = world.draw(world_seed(seed))
-    policy = Scout(world.problem, seed=policy_seed(seed))
-    draws = generator(policy_seed(seed)).random((2400, 2))
-    twin = naive.Scout(world.problem.levels.tolist(), 2)
-    played = naive.run(twin, replay.contexts, replay.rewards, replay.costs, draws)
-    assert_same(play(policy, replay), played)
+    policy, twin = played_like_the_twin(recurring(2400, 400), seed)
     kinds = events_of(policy)
     assert kinds.count(kernel.RESTART) == twin.restarts >= 3
     assert kinds.count(kernel.RESTORED) == twin.restored >= 1
     assert kernel.PRICE_ALARM in kinds
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_twin_where_only_small_sets_fit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subsets, "MOST_CELLS", 40)
+    rounds = 400 if COMPILED else 60
+    world = World.random(levels=(2, 3, 2, 2), n_actions=2, rounds=rounds, seed=seed)
+    _, twin = played_like_the_twin(world, seed)
+    assert max(len(it) for it in twin.tables.sets) == 2
+
+
+@statistical
+def test_the_twin_with_rewards_that_are_not_0_or_1() -> None:
+    world = World.random(levels=(2, 3), n_actions=3, rounds=800, reward_noise="beta", seed=1)
+    policy, twin = played_like_the_twin(world, 0)
+    assert policy._state.spread.tolist() == pytest.approx(twin.spread)
+    assert twin.phi < 0.9
 
 
 LENDING = Problem(
@@ -153,19 +187,18 @@ def table(levels: tuple[int, ...], n_actions: int, rounds: int, price: float) ->
 @pytest.mark.parametrize(
     ("levels", "n_actions", "price"),
     [
-        ((2,), 2, 0.05),
-        ((1,), 2, 0.05),
-        ((1, 1, 1), 3, 0.01),
-        ((2, 3), 1, 0.05),
-        ((2, 3), 2, 0.0),
-        ((2, 3), 2, 1.0),
-        ((500, 2), 2, 0.01),
-        ((2,) * 40, 2, 0.001),
+        pytest.param((2,), 2, 0.05, id="one feature"),
+        pytest.param((1,), 2, 0.05, id="one level"),
+        pytest.param((1, 1, 1), 3, 0.01, id="features that tell nothing"),
+        pytest.param((2, 3), 1, 0.05, id="one action"),
+        pytest.param((2, 3), 2, 0.0, id="for nothing"),
+        pytest.param((2, 3), 2, 1.0, id="as dear as can be"),
+        pytest.param((500, 2), 2, 0.01, id="many levels"),
+        pytest.param((2,) * 40, 2, 0.001, id="many features"),
     ],
-    ids=str,
 )
 def test_odd_problems(levels: tuple[int, ...], n_actions: int, price: float) -> None:
-    rounds = 200 if COMPILED and len(levels) < 40 else 60
+    rounds = (200 if len(levels) < 40 else 20) if COMPILED else 6
     world = table(levels, n_actions, rounds, price)
     run = simulate("scout", world, seeds=[0, 1])
     assert run.actions.max() < n_actions
