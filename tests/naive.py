@@ -136,7 +136,7 @@ class Twin:
         self.n_actions = n_actions
         self.history: list[Round] = []
 
-    def read_draw(self, draw: float) -> None:
+    def read_draws(self, draws: Sequence[float]) -> None:
         pass
 
     def read_prices(self, prices: Sequence[float]) -> None:
@@ -561,12 +561,15 @@ Cell = tuple[Set, Codes, int]
 Known = defaultdict[Cell, tuple[float, float]]
 
 
-def sets_that_fit(levels: Sequence[int], most_cells: int) -> list[Set]:
+def sets_that_fit(
+    levels: Sequence[int], n_actions: int, most: int | None = None
+) -> list[Set]:
     """Return all sets of at most K features, smaller ones first, K the largest that fits, or 1."""
     chosen: list[Set] = [()]
-    for size in range(1, len(levels) + 1):
+    for size in range(1, min(most or len(levels), len(levels)) + 1):
         more = [*chosen, *combinations(range(len(levels)), size)]
-        if size > 1 and sum(math.prod(levels[i] for i in it) for it in more) > most_cells:
+        cells = sum(math.prod(levels[i] for i in it) for it in more)
+        if size > 1 and cells > tables_of_subsets.MOST_NUMBERS // n_actions:
             break
         chosen = more
     return chosen
@@ -587,8 +590,8 @@ def cell(it: Set, codes: Sequence[int], action: int) -> Cell:
 class Tables:
     """The number and sum of the rewards of every cell: of all rounds, and of the wide ones."""
 
-    def __init__(self, levels: Sequence[int]) -> None:
-        self.sets = sets_that_fit(levels, tables_of_subsets.MOST_CELLS)
+    def __init__(self, levels: Sequence[int], n_actions: int, most: int | None = None) -> None:
+        self.sets = sets_that_fit(levels, n_actions, most)
         self.forget()
 
     def forget(self) -> None:
@@ -717,14 +720,35 @@ def value_of_set(
 
 
 def candidates(listed: Mapping[Set, float], sets: Sequence[Set]) -> list[Set]:
-    """Return the listed sets and the unions of two of them that are neither of the two."""
-    found = []
+    """Return the unions of two listed sets, or of one with itself, each once."""
+    found: list[Set] = []
     for k, one in enumerate(listed):
         for two in list(listed)[k:]:
             union = tuple(sorted({*one, *two}))
-            if (one == two or union not in (one, two)) and union in sets:
+            if union in sets and union not in found:
                 found.append(union)
     return found
+
+
+def within_budget(reward: float, price: float, for_nothing: float, budget: float) -> float:
+    """Return what a set is worth that is bought as often as the budget allows, else nothing."""
+    often = budget / price if price > budget else 1.0
+    return often * (reward - price) + (1 - often) * for_nothing
+
+
+def some_of(mask: Set, kept: Set, most: int, draw: float) -> Set:
+    """Return the kept features and as many others at random as may be bought, each as likely."""
+    others = [i for i in mask if i not in kept]
+    free, left = most - len(kept), len(others)
+    if left <= free:
+        return tuple(sorted({*mask, *kept}))
+    stream, chosen = Stream(draw), list(kept)
+    for i in others:
+        if stream.uniform() * left < free:
+            chosen.append(i)
+            free -= 1
+        left -= 1
+    return tuple(sorted(chosen))
 
 
 class PriceBook:
@@ -830,9 +854,19 @@ class Stream:
 
 
 class Scout(Twin):
-    def __init__(self, levels: Sequence[int], n_actions: int) -> None:
+    def __init__(
+        self,
+        levels: Sequence[int],
+        n_actions: int,
+        *,
+        max_features: int | None = None,
+        budget: float | None = None,
+    ) -> None:
         super().__init__(levels, n_actions)
-        self.tables = Tables(self.levels)
+        self.tables = Tables(self.levels, n_actions, max_features)
+        self.most = min(max_features or len(levels), len(levels))
+        self.budget = math.inf if budget is None else budget
+        self.spent = 0.0
         self.prior = {it: math.log(w) for it, w in prior_of(self.tables.sets).items()}
         self.log_weights = dict(self.prior)
         self.listed: dict[Set, float] = {(): 1.0}
@@ -846,12 +880,13 @@ class Scout(Twin):
         self.habits = [1 / n_actions] * n_actions
         self.in_use: Set = ()
         self.value, self.certainty = 0.0, 0.0
-        self.age, self.restarts, self.restored, self.probes_due = 0, 0, 0, 0
+        self.age, self.rounds, self.probes_due = 0, 0, 0
+        self.restarts, self.restored = 0, 0
         self.stale = False
-        self.draw = math.nan
+        self.draws: Sequence[float] = ()
 
-    def read_draw(self, draw: float) -> None:
-        self.draw = draw
+    def read_draws(self, draws: Sequence[float]) -> None:
+        self.draws = draws
 
     @property
     def blind_mean(self) -> float:
@@ -878,12 +913,13 @@ class Scout(Twin):
         if not self.pool:
             self.in_use, self.value = (), 0.0
             return
-        worth = {}
+        worth: dict[Set, float] = {}
         for it in candidates(self.listed, self.tables.sets):
-            value = value_of_set(
+            reward = value_of_set(
                 self.tables, self.listed, self.pool, it, self.n_actions, self.blind_mean
             )
-            worth[it] = value - sum(self.prices[i].mean for i in it)
+            price = sum(self.prices[i].mean for i in it)
+            worth[it] = within_budget(reward, price, worth.get((), reward), self.budget)
         self.in_use = max(worth, key=lambda it: worth[it])
         self.value = worth[self.in_use]
 
@@ -902,20 +938,26 @@ class Scout(Twin):
         chance = max(scout.LEAST_EPSILON, chance)
         if self.age <= scout.YOUNG:
             return min(1.0, chance)
+        matters = 1 - math.exp(self.log_weights[()])
         price = sum(self.prices[i].mean for i in self.explored())
         loss = self.value - self.blind_mean + price
-        cheap = min(1.0, scout.LOSS / max(loss, scout.LOSS))
+        cheap = scout.LOSS / max(loss, scout.LOSS)
         scope = min(1.0, self.headroom / scout.HEADROOM)
-        return min(scout.MOST_EPSILON, chance) * scope * cheap**2
+        chance = min(scout.MOST_EPSILON, chance * max(scout.LEAST_MATTERING, matters))
+        return chance * scope * cheap**3
 
     def choose_features(self) -> tuple[tuple[bool, ...], int]:
         if self.stale or self.age % scout.REFRESH == 0:
             self.choose_set()
-        chance, kind, bought = self.epsilon(), scout.EXPLOIT, set(self.in_use)
-        if self.draw < chance:
-            kind, bought = scout.EXPLORE, set(self.explored())
-        elif self.probes_due or self.draw < chance * (1 + scout.PROBES):
-            kind, bought = scout.PROBE, bought | set(self.explored())
+        if self.spent > 0 and self.spent > self.budget * self.rounds:
+            return (False,) * len(self.levels), scout.SAVE
+        chance, kind, bought = self.epsilon(), scout.EXPLOIT, self.in_use
+        draw, another = self.draws[:2]
+        if draw < chance:
+            kind, bought = scout.EXPLORE, some_of(self.explored(), (), self.most, another)
+        elif self.probes_due or draw < chance * (1 + scout.PROBES):
+            kind = scout.PROBE
+            bought = some_of(self.explored(), self.in_use, self.most, another)
         mask = tuple(i in bought for i in range(len(self.levels)))
         return mask, scout.KINDS * self.tables.sets.index(self.in_use) + kind
 
@@ -923,7 +965,7 @@ class Scout(Twin):
         kind, planned = purpose % scout.KINDS, self.tables.sets[purpose // scout.KINDS]
         if kind == scout.EXPLORE:
             return ()
-        if kind == scout.EXPLOIT and observed in self.tables.sets:
+        if kind != scout.PROBE and observed in self.tables.sets:
             return observed
         return tuple(i for i in planned if i in observed)
 
@@ -934,8 +976,8 @@ class Scout(Twin):
         self, codes: Codes, draws: Sequence[float], purpose: int, available: Sequence[int]
     ) -> int:
         if purpose % scout.KINDS == scout.EXPLORE:
-            return self.blind_action(draws[1], available)
-        stream, basis = Stream(draws[1]), self.basis(purpose, seen_in(codes))
+            return self.blind_action(draws[2], available)
+        stream, basis = Stream(draws[2]), self.basis(purpose, seen_in(codes))
         drawn = []
         for a in range(self.n_actions):
             mean, number = self.predicted(basis, codes, a)
@@ -962,13 +1004,14 @@ class Scout(Twin):
         kind, observed = purpose % scout.KINDS, seen_in(codes)
         basis = self.basis(purpose, observed)
         for i in observed:
+            self.spent += costs[i]
             if self.prices[i].pay(costs[i]):
                 self.probes_due, self.stale = scout.PROBES_AFTER_ALARM, True
         if self.restarts and self.age < scout.RECOGNITION:
             self.recognise(observed, codes, action, reward)
         if kind != scout.EXPLORE:
             self.judge(basis, codes, action, reward)
-        if kind == scout.EXPLOIT:
+        if kind in (scout.EXPLOIT, scout.SAVE):
             self.habits = [scout.ACTION_MEMORY * f for f in self.habits]
             self.habits[action] += 1 - scout.ACTION_MEMORY
             self.tables.learn_one(basis, codes, action, reward)
@@ -979,6 +1022,7 @@ class Scout(Twin):
             else:
                 self.probes_due = max(0, self.probes_due - 1)
         self.age += 1
+        self.rounds += 1
 
     def learn_wide(
         self, basis: Set, observed: Set, codes: Codes, action: int, reward: float
@@ -1120,7 +1164,7 @@ def run(twin: Twin, contexts: Ints, rewards: Floats, costs: Floats, draws: Float
     observed, actions, gained, paid = [], [], [], []
     for t, codes in enumerate(contexts.tolist()):
         twin.read_prices(costs[t].tolist())
-        twin.read_draw(float(draws[t][0]) if draws.shape[1] else math.nan)
+        twin.read_draws(draws[t].tolist())
         mask, purpose = twin.choose_features()
         seen = part(codes, mask)
         prices = [c if wanted else math.nan for c, wanted in zip(costs[t], mask, strict=True)]

@@ -24,7 +24,7 @@ DRAWS = {
     "epsilon-greedy": 2,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
-    "scout": 2,
+    "scout": 3,
     "sim-oos": 1,
     "uniform": 1,
 }
