@@ -561,9 +561,7 @@ Cell = tuple[Set, Codes, int]
 Known = defaultdict[Cell, tuple[float, float]]
 
 
-def sets_that_fit(
-    levels: Sequence[int], n_actions: int, most: int | None = None
-) -> list[Set]:
+def sets_that_fit(levels: Sequence[int], n_actions: int, most: int | None = None) -> list[Set]:
     """Return all sets of at most K features, smaller ones first, K the largest that fits, or 1."""
     chosen: list[Set] = [()]
     for size in range(1, min(most or len(levels), len(levels)) + 1):

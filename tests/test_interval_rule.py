@@ -95,7 +95,7 @@ def estimates(acts_by: naive.Set, taught_from: naive.Set) -> dict[naive.Cell, tu
     replay = WORLD.draw(seed=1)
     chance = CHANCES[acts_by][replay.contexts[:, 0], replay.contexts[:, 1]]
     actions = (np.random.default_rng(2).random(ROUNDS) >= chance).astype(np.int64)
-    tables = subsets.initial(WORLD.problem.levels, 2)
+    tables = subsets.initial(WORLD.problem.levels, 2, 2)
     interval = (np.int64(MASKS[taught_from]), np.int64(0b11))
     teach(tables, replay.contexts, actions, replay.rewards, interval)
     found = {}

@@ -33,8 +33,8 @@ make_list = numba.njit(lambda weights: averaging.make_list(weights))
 
 
 def made(levels: tuple[int, ...]) -> tuple[subsets.Subsets, averaging.Weights]:
-    tables = subsets.initial(np.array(levels, np.int64), 2)
-    sizes = [len(it) for it in naive.sets_that_fit(levels, subsets.MOST_CELLS)]
+    tables = subsets.initial(np.array(levels, np.int64), 2, len(levels))
+    sizes = [len(it) for it in naive.sets_that_fit(levels, 2)]
     return tables, averaging.initial(np.array(sizes))
 
 
@@ -134,7 +134,7 @@ def mask(it: naive.Set, n: int) -> int:
 def test_weighing_like_the_twin(given: Any) -> None:
     levels, played = given
     tables, weights = made(levels)
-    twin, n = naive.Tables(levels), len(levels)
+    twin, n = naive.Tables(levels, 2), len(levels)
     prior = {it: math.log(w) for it, w in naive.prior_of(twin.sets).items()}
     log_weights = dict(prior)
     for codes, observed, basis, action, reward, mean, phi in played:
@@ -176,7 +176,7 @@ def test_the_competitors_keep_their_total_but_for_the_share(given: Any) -> None:
 
 
 def sets_of(levels: tuple[int, ...]) -> list[naive.Set]:
-    return naive.sets_that_fit(levels, subsets.MOST_CELLS)
+    return naive.sets_that_fit(levels, 2)
 
 
 @repeatable

@@ -35,8 +35,8 @@ BLIND = np.array([3.0, 5.0])
 
 
 def made(levels: tuple[int, ...] = (2,)) -> tuple[Any, Any, Any]:
-    tables = subsets.initial(np.array(levels, np.int64), 2)
-    sizes = [len(it) for it in naive.sets_that_fit(levels, subsets.MOST_CELLS)]
+    tables = subsets.initial(np.array(levels, np.int64), 2, len(levels))
+    sizes = [len(it) for it in naive.sets_that_fit(levels, 2)]
     weights = averaging.initial(np.array(sizes))
     return tables, weights, regimes.initial(tables.pulls.shape, len(sizes))
 
@@ -156,7 +156,7 @@ def rounds(draw: Any) -> list[tuple[Any, ...]]:
 def stored_twins(rng: np.random.Generator) -> tuple[Any, Any, list[naive.Regime]]:
     """Store three random regimes, twice."""
     tables, weights, it = made((2, 3))
-    sets = naive.sets_that_fit((2, 3), subsets.MOST_CELLS)
+    sets = naive.sets_that_fit((2, 3), 2)
     twins: list[naive.Regime] = []
     for restart in (1, 2, 3):
         tables.pulls[:] = rng.integers(0, 20, size=tables.pulls.shape)

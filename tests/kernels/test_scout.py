@@ -20,6 +20,7 @@ repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
 epsilon = numba.njit(lambda state, explored: scout._epsilon(state, explored))
 explored = numba.njit(lambda state, mask: scout._explored(state, mask))
+keep_some = numba.njit(lambda mask, kept, most, draw: scout._keep_some(mask, kept, most, draw))
 basis = numba.njit(lambda state, purpose, observed: scout._basis(state, purpose, observed))
 blind_action = numba.njit(
     lambda state, available, draw: scout._blind_action(state, available, draw)
@@ -27,13 +28,22 @@ blind_action = numba.njit(
 note_event = numba.njit(lambda state, kind, feature: scout._note_event(state, kind, feature))
 
 LEVELS = (2, 3, 2)
-SETS = naive.sets_that_fit(LEVELS, subsets.MOST_CELLS)
+SETS = naive.sets_that_fit(LEVELS, 3)
 ALL = np.ones(3, np.bool_)
 
 
-def made(levels: tuple[int, ...] = LEVELS, n_actions: int = 3, **book: float) -> Any:
+def made(
+    levels: tuple[int, ...] = LEVELS,
+    n_actions: int = 3,
+    *,
+    max_features: int | None = None,
+    budget: float | None = None,
+    **book: float,
+) -> Any:
     """Return a state whose book says this."""
-    state = scout.initial(np.array(levels, np.int64), n_actions)
+    state = scout.initial(
+        np.array(levels, np.int64), n_actions, max_features=max_features, budget=budget
+    )
     for name, value in book.items():
         state.book[name] = value
     return state
@@ -75,12 +85,24 @@ def test_a_young_policy_explores_by_age_and_doubt_alone() -> None:
     assert epsilon(state, ALL) == pytest.approx(min(1, max(scout.LEAST_EPSILON, chance)))
 
 
-def by_formula(age: int, certainty: float, value: float, blind: float, price: float) -> float:
+NOTHING_MATTERS = 1 / 4
+"""The weight of the empty set of three features, by the prior."""
+
+
+def by_formula(
+    age: int,
+    certainty: float,
+    value: float,
+    blind: float,
+    price: float,
+    nothing_matters: float = NOTHING_MATTERS,
+) -> float:
     chance = scout.EPSILON * (1 + scout.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    chance = min(scout.MOST_EPSILON, max(scout.LEAST_EPSILON, chance))
+    matters = max(scout.LEAST_MATTERING, 1 - nothing_matters)
+    chance = min(scout.MOST_EPSILON, max(scout.LEAST_EPSILON, chance) * matters)
     loss = value - blind + price
     scope = min(1, max(0, 1 - value) / scout.HEADROOM)
-    return chance * scope * min(1, scout.LOSS / max(loss, scout.LOSS)) ** 2
+    return chance * scope * (scout.LOSS / max(loss, scout.LOSS)) ** 3
 
 
 @repeatable
@@ -90,14 +112,17 @@ def by_formula(age: int, certainty: float, value: float, blind: float, price: fl
     st.floats(-1, 1.2),
     st.floats(0, 1),
     st.floats(0, 1),
+    st.floats(0.001, 1),
 )
 def test_later_headroom_and_loss_count_too(
-    age: int, certainty: float, value: float, blind: float, price: float
+    age: int, certainty: float, value: float, blind: float, price: float, nothing: float
 ) -> None:
     state = priced(made(age=age, certainty=certainty, value=value), price, 0.1, 0.2)
     state.blind[:] = [10 * blind, 10.0]
+    state.weights.log[0] = math.log(nothing)
     found = epsilon(state, np.array([True, False, True]))
-    assert found == pytest.approx(by_formula(age, certainty, value, blind, price + 0.2))
+    expected = by_formula(age, certainty, value, blind, price + 0.2, nothing)
+    assert found == pytest.approx(expected)
     assert 0 <= found <= scout.MOST_EPSILON
 
 
@@ -117,8 +142,7 @@ def test_exploring_is_rarer_the_older_the_surer_and_the_dearer() -> None:
 
 def bought(state: Any) -> list[bool]:
     mask = np.zeros(3, np.bool_)
-    number = explored(state, mask)
-    assert number == sum(4 >> i for i in range(3) if mask[i])
+    explored(state, mask)
     return [bool(it) for it in mask]
 
 
@@ -139,7 +163,7 @@ def test_a_feature_never_seen_is_explored() -> None:
 
 def kind_of(state: Any, draw: float) -> tuple[int, list[bool]]:
     mask = np.zeros(3, np.bool_)
-    purpose = scout.choose_features(state, np.array([draw]), mask)
+    purpose = scout.choose_features(state, np.array([draw, 0.5]), mask)
     assert purpose // KINDS == state.book["in_use"][0]
     return purpose % KINDS, mask.tolist()
 
@@ -164,6 +188,43 @@ def test_a_probe_buys_the_set_in_use_however_dear() -> None:
     state.book["in_use"] = SETS.index((2,))
     state.book["probes_due"] = 1
     assert kind_of(state, 0.99) == (PROBE, [True, True, True])
+
+
+def kept(mask: list[bool], basis: int, most: int, draw: float) -> list[bool]:
+    out = np.array(mask)
+    keep_some(out, np.int64(basis), most, draw)
+    return [bool(it) for it in out]
+
+
+def test_a_wide_round_buys_no_more_than_it_may() -> None:
+    assert kept([True, True, True], 0, 3, 0.3) == [True, True, True]
+    assert kept([False, True, False], 0b001, 3, 0.3) == [False, True, True]
+    for draw in np.linspace(0, 1, 50, endpoint=False):
+        some = kept([True, True, True], 0b010, 2, float(draw))
+        assert some[1]
+        assert sum(some) == 2
+        twin = naive.some_of((0, 1, 2), (1,), 2, float(draw))
+        assert tuple(np.flatnonzero(some).tolist()) == twin
+
+
+def test_each_feature_is_as_likely_to_be_bought() -> None:
+    # 3,000 draws of 2 out of 3: a share of 2/3, four standard errors are 0.035.
+    draws = np.random.default_rng(0).random(3000)
+    shares = np.mean([kept([True] * 3, 0, 2, float(draw)) for draw in draws], axis=0)
+    assert shares.tolist() == pytest.approx([2 / 3] * 3, abs=0.035)
+
+
+def test_nothing_is_bought_when_too_much_was_spent() -> None:
+    state = made(budget=0.05, age=50, round=50, spent=2.6)
+    mask = np.ones(3, np.bool_)
+    assert scout.choose_features(state, np.zeros(2), mask) == scout.SAVE
+    assert not mask.any()
+    learn(state, scout.SAVE, 0, [-1, -1, -1])
+    assert taught(state) == {()}
+    learn(state, scout.SAVE, 0, [-1, -1, -1])
+    assert state.book["spent"][0] == 2.6
+    state.book["spent"] = 2.4
+    assert scout.choose_features(state, np.zeros(2), mask) % KINDS == EXPLORE
 
 
 # What the action rests on.
@@ -276,7 +337,7 @@ def events(state: Any) -> list[list[int]]:
 
 def surprised(state: Any) -> int:
     """Let a well-known action of the empty set fail until it restarts; return after how many."""
-    state.subsets.pulls[0, 0] = state.subsets.sums[0, 0] = 100.0
+    state.subsets.pulls[0, 0] = state.subsets.sums[0, 0] = subsets.MEMORY
     for failures in range(1, 100):
         learn(state, EXPLOIT, 0, [-1, -1, -1], reward=0.0)
         if state.book["restarts"][0]:
@@ -316,8 +377,9 @@ def test_a_single_partial_state_is_forgotten_if_only_it_got_worse() -> None:
     state.weights.listed[:2], state.weights.shares[:2] = [0, j], [1e-9, 1.0]
     state.weights.length[0] = 2
     first = int(state.subsets.offsets[j])
-    state.subsets.pulls[first : first + 3] = state.subsets.sums[first : first + 3] = 140.0
-    state.subsets.pulls[0] = state.subsets.sums[0] = 140.0
+    known = subsets.MEMORY / 2
+    state.subsets.pulls[first : first + 3] = state.subsets.sums[first : first + 3] = known
+    state.subsets.pulls[0] = state.subsets.sums[0] = known
     for _ in range(200):
         for level in (0, 0, 0, 0, 1, 1, 1, 1, 2):
             codes = [-1, level, -1]
@@ -325,7 +387,7 @@ def test_a_single_partial_state_is_forgotten_if_only_it_got_worse() -> None:
             if state.happened[0]:
                 assert events(state)[0][1] == scout.ROW_FORGOTTEN
                 assert state.subsets.pulls[first + 2].sum() == 1
-                assert state.subsets.pulls[first].sum() > 140
+                assert state.subsets.pulls[first].sum() > known
                 return
     raise AssertionError("nothing was forgotten")
 
@@ -351,8 +413,9 @@ def test_a_regime_that_comes_back_is_restored() -> None:
     # The old regime knew by the second feature when action 0 pays, and now it pays so again.
     state, j = made(age=300), SETS.index((1,))
     first = int(state.subsets.offsets[j])
-    state.subsets.pulls[first : first + 3, 0] = 100.0
-    state.subsets.sums[first, 0] = 100.0
+    known = subsets.MEMORY / 2
+    state.subsets.pulls[first : first + 3, 0] = known
+    state.subsets.sums[first, 0] = known
     state.weights.log[j] = 0.0
     surprised(state)
     for k in range(scout.RECOGNITION):
@@ -361,7 +424,7 @@ def test_a_regime_that_comes_back_is_restored() -> None:
         if state.happened[0] > 1:
             break
     assert events(state)[1][1] == scout.RESTORED
-    assert (state.subsets.pulls[first : first + 3, 0] > 100).all()
+    assert (state.subsets.pulls[first : first + 3, 0] > known).all()
     assert state.book["age"][0] >= min(300, scout.MOST_AGE_RESTORED)
     assert not state.surprise.sums.any()
 
@@ -376,8 +439,7 @@ def test_events_are_kept_in_a_ring() -> None:
 
 
 def test_the_constants_fit_together() -> None:
-    assert len({EXPLOIT, EXPLORE, PROBE}) == 3
-    assert max(EXPLOIT, EXPLORE, PROBE) < KINDS
+    assert {EXPLOIT, EXPLORE, PROBE, scout.SAVE} == set(range(KINDS))
     assert 0 < scout.LEAST_EPSILON < scout.MOST_EPSILON <= 1
     assert all(0 < share < 1 for share in surprise.WORSE)
     assert prices.SLACK < prices.LARGEST_STEP

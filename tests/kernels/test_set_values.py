@@ -22,8 +22,8 @@ predicted = numba.njit(
     )
 )
 best_set = numba.njit(
-    lambda tables, weights, pool, prices, mean: set_values.best_set(
-        tables, weights, pool, prices, mean
+    lambda tables, weights, pool, prices, mean, budget: set_values.best_set(
+        tables, weights, pool, prices, mean, budget
     )
 )
 make_list = numba.njit(lambda weights: averaging.make_list(weights))
@@ -40,8 +40,8 @@ learn = numba.njit(_learn)
 def made(
     levels: tuple[int, ...], n_actions: int = 2
 ) -> tuple[subsets.Subsets, averaging.Weights, set_values.Pool]:
-    tables = subsets.initial(np.array(levels, np.int64), n_actions)
-    sizes = [len(it) for it in naive.sets_that_fit(levels, subsets.MOST_CELLS)]
+    tables = subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
+    sizes = [len(it) for it in naive.sets_that_fit(levels, n_actions)]
     pool = set_values.initial(len(levels), n_actions)
     return tables, averaging.initial(np.array(sizes)), pool
 
@@ -68,7 +68,7 @@ def told_by_one_feature() -> tuple[subsets.Subsets, averaging.Weights, set_value
 def test_nothing_is_known_before_the_first_round() -> None:
     tables, weights, pool = made((2,))
     assert predicted(tables, weights, 0.5, 1, np.array([1]), 0) == (0.5, 0.0)
-    assert best_set(tables, weights, pool, np.array([0.1]), 0.5) == (0, 0.0)
+    assert best_set(tables, weights, pool, np.array([0.1]), 0.5, np.inf) == (0, 0.0)
 
 
 def test_means_are_averaged_by_weight() -> None:
@@ -90,7 +90,7 @@ def test_the_feature_is_bought_if_it_is_worth_its_price(price: float, chosen: in
     good = min(1, (4 + k * centre) / (4 + k) + OPTIMISM / math.sqrt(5))
     blind = centre + OPTIMISM / 3
     value = (blind, 0.25 * blind + 0.75 * good - price)[chosen]
-    assert best_set(tables, weights, pool, np.array([price]), 0.5) == (
+    assert best_set(tables, weights, pool, np.array([price]), 0.5, np.inf) == (
         chosen,
         pytest.approx(value),
     )
@@ -99,10 +99,22 @@ def test_the_feature_is_bought_if_it_is_worth_its_price(price: float, chosen: in
     assert pool.worth[:2, 1].tolist() == [0.0, price]
 
 
+@pytest.mark.parametrize("budget", [0.0, 0.03])
+def test_a_feature_beyond_the_budget_is_worth_what_it_is_as_often_as_it_can_be_bought(
+    budget: float,
+) -> None:
+    tables, weights, pool = told_by_one_feature()
+    _, value = best_set(tables, weights, pool, np.array([0.1]), 0.5, np.inf)
+    blind = pool.worth[0, 0]
+    chosen, less = best_set(tables, weights, pool, np.array([0.1]), 0.5, budget)
+    assert chosen == int(budget > 0)
+    assert less == pytest.approx(blind + budget / 0.1 * (value - blind))
+
+
 def test_a_set_that_was_never_seen_whole_is_worth_nothing() -> None:
     tables, weights, pool = told_by_one_feature()
     pool.observed[:] = 0
-    assert best_set(tables, weights, pool, np.array([0.0]), 0.5)[0] == 0
+    assert best_set(tables, weights, pool, np.array([0.0]), 0.5, np.inf)[0] == 0
     assert pool.worth[1, 0] == -np.inf
 
 
@@ -121,8 +133,8 @@ def test_two_listed_sets_make_a_third_candidate() -> None:
     weights.log[:] = np.log([0.1, 0.45, 0.45, 0.0001])
     make_list(weights)
     pour(pool, np.array([0, 1]), 0b11)
-    best_set(tables, weights, pool, np.zeros(2), 0.5)
-    assert pool.candidates[: pool.compared[0]].tolist() == [0, 1, 3, 2]
+    best_set(tables, weights, pool, np.zeros(2), 0.5, np.inf)
+    assert pool.candidates[: pool.compared[0]].tolist() == [0, 1, 2, 3]
 
 
 # The twin.
@@ -142,15 +154,16 @@ def learnt(draw: Any) -> tuple[Any, ...]:
         played.append((codes, basis, draw(st.integers(0, 2)), draw(st.floats(0, 1))))
     logs = [draw(st.floats(-8, 0)) for _ in range(2 ** len(levels))]
     prices = [draw(st.floats(0, 0.3)) for _ in levels]
-    return levels, played, logs, prices, draw(st.floats(0, 1))
+    budget = draw(st.one_of(st.just(math.inf), st.floats(0, 0.3)))
+    return levels, played, logs, prices, draw(st.floats(0, 1)), budget
 
 
 @repeatable
 @given(learnt())
 def test_like_the_twin(given: Any) -> None:
-    levels, played, logs, prices, mean = given
+    levels, played, logs, prices, mean, budget = given
     tables, weights, pool = made(levels, 3)
-    twin, n, states = naive.Tables(levels), len(levels), []
+    twin, n, states = naive.Tables(levels, 3), len(levels), []
     for codes, basis, action, reward in played:
         observed = naive.seen_in(codes)
         learn(tables, mask(basis, n), mask(observed, n), np.array(codes), action, reward)
@@ -171,26 +184,25 @@ def test_like_the_twin(given: Any) -> None:
             assert value == pytest.approx(naive.average(listed, observed, means.__getitem__))
             assert number == pytest.approx(naive.average(listed, observed, pulls.__getitem__))
 
-    worth = {
-        it: naive.value_of_set(twin, listed, states, it, 3, mean) - sum(prices[i] for i in it)
+    reward = {
+        it: naive.value_of_set(twin, listed, states, it, 3, mean)
         for it in naive.candidates(listed, twin.sets)
     }
-    best, value = best_set(tables, weights, pool, np.array(prices), mean)
+    price = {it: sum(prices[i] for i in it) for it in reward}
+    worth = {it: naive.within_budget(reward[it], price[it], reward[()], budget) for it in reward}
+    best, value = best_set(tables, weights, pool, np.array(prices), mean, budget)
     assert value == pytest.approx(max(worth.values()))
     assert worth[twin.sets[best]] == pytest.approx(value)
-    found = pool.worth[: pool.compared[0], 0] - pool.worth[: pool.compared[0], 1]
-    assert [twin.sets[j] for j in pool.candidates[: pool.compared[0]]] == naive.candidates(
-        listed, twin.sets
-    )
-    assert dict(zip(naive.candidates(listed, twin.sets), found, strict=True)) == pytest.approx(
-        worth
-    )
+    compared = pool.compared[0]
+    assert [twin.sets[j] for j in pool.candidates[:compared]] == list(reward)
+    assert pool.worth[:compared, 0].tolist() == pytest.approx(list(reward.values()))
+    assert pool.worth[:compared, 1].tolist() == pytest.approx(list(price.values()))
 
 
 @repeatable
 @given(learnt())
 def test_means_and_values_are_rewards(given: Any) -> None:
-    levels, played, logs, _, mean = given
+    levels, played, logs, _, mean, _ = given
     tables, weights, pool = made(levels, 3)
     n = len(levels)
     for codes, basis, action, reward in played:
@@ -202,5 +214,5 @@ def test_means_and_values_are_rewards(given: Any) -> None:
     for codes, *_ in played:
         args = (mask(naive.seen_in(codes), n), np.array(codes), 0)
         assert 0 <= predicted(tables, weights, mean, *args)[0] <= 1
-    _, value = best_set(tables, weights, pool, np.zeros(n), mean)
+    _, value = best_set(tables, weights, pool, np.zeros(n), mean, np.inf)
     assert 0 <= value <= 1

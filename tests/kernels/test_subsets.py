@@ -31,7 +31,7 @@ shrunk = numba.njit(lambda total, count, prior, k: subsets.shrunk(total, count, 
 
 
 def made(levels: tuple[int, ...], n_actions: int = 2) -> subsets.Subsets:
-    return subsets.initial(np.array(levels, np.int64), n_actions)
+    return subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
 
 
 def mask(it: naive.Set, n_features: int) -> np.int64:
@@ -40,8 +40,8 @@ def mask(it: naive.Set, n_features: int) -> np.int64:
     return np.uint64(number).astype(np.int64)
 
 
-def sets_of(levels: tuple[int, ...]) -> list[naive.Set]:
-    return naive.sets_that_fit(levels, subsets.MOST_CELLS)
+def sets_of(levels: tuple[int, ...], n_actions: int = 2) -> list[naive.Set]:
+    return naive.sets_that_fit(levels, n_actions)
 
 
 # By hand: two features of two and three levels.
@@ -121,15 +121,21 @@ def test_shrinking() -> None:
     [(1,), (2, 3), (4, 4, 3, 2, 3), (2,) * 10, (3,) * 15, (2,) * 40, (9,) * 12, (400, 400, 400)],
 )
 def test_the_sets_are_those_that_fit(levels: tuple[int, ...]) -> None:
-    it, expected = made(levels, 1), sets_of(levels)
+    it, expected = made(levels, 3), sets_of(levels, 3)
     assert it.masks.tolist() == [int(mask(s, len(levels))) for s in expected]
     assert len(it.pulls) == sum(np.prod([levels[i] for i in s], dtype=int) for s in expected)
-    most = max(subsets.MOST_CELLS, 1 + sum(levels))
-    assert len(it.pulls) <= most
+    assert it.pulls.size <= max(subsets.MOST_NUMBERS, 3 * (1 + sum(levels)))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_no_set_is_larger_than_wanted(most: int) -> None:
+    it = subsets.initial(np.array([2, 3, 2, 2]), 2, most)
+    expected = [s for s in sets_of((2, 3, 2, 2)) if len(s) <= most]
+    assert it.masks.tolist() == [int(mask(s, 4)) for s in expected]
 
 
 def test_single_features_are_kept_however_many_levels_they_have() -> None:
-    it = made((subsets.MOST_CELLS, 2), 1)
+    it = made((subsets.MOST_NUMBERS, 2), 1)
     assert it.masks.tolist() == [0b00, 0b10, 0b01]
 
 
@@ -202,7 +208,7 @@ def test_cells_are_found_like_one_by_one(given: Any) -> None:
 @given(rounds())
 def test_learning_like_the_twin(given: Any) -> None:
     levels, played = given
-    it, twin, n = made(levels), naive.Tables(levels), len(levels)
+    it, twin, n = made(levels), naive.Tables(levels, 2), len(levels)
     for codes, basis, action, reward in played:
         observed = naive.seen_in(codes)
         find_cells(it, mask(observed, n), np.array(codes))

@@ -96,12 +96,12 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
     assert (runs[0].actions != runs[2].actions).any()
 
 
-def played_like_the_twin(world: World, seed: int) -> tuple[Scout, naive.Scout]:
+def played_like_the_twin(world: World, seed: int, **limits: Any) -> tuple[Scout, naive.Scout]:
     """Let both play the same rounds, and return what has become of them."""
     replay = world.draw(world_seed(seed))
-    policy = Scout(world.problem, seed=policy_seed(seed))
-    draws = generator(policy_seed(seed)).random((world.horizon, 2))
-    twin = naive.Scout(world.problem.levels.tolist(), world.problem.n_actions)
+    policy = Scout(world.problem, seed=policy_seed(seed), **limits)
+    draws = generator(policy_seed(seed)).random((world.horizon, 3))
+    twin = naive.Scout(world.problem.levels.tolist(), world.problem.n_actions, **limits)
     played = naive.run(twin, replay.contexts, replay.rewards, replay.costs, draws)
     assert_same(play(policy, replay), played)
     return policy, twin
@@ -119,11 +119,22 @@ def test_the_twin_through_restarts_and_regimes(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_twin_where_only_small_sets_fit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subsets, "MOST_CELLS", 40)
+    monkeypatch.setattr(subsets, "MOST_NUMBERS", 80)
     rounds = 400 if COMPILED else 60
     world = World.random(levels=(2, 3, 2, 2), n_actions=2, rounds=rounds, seed=seed)
     _, twin = played_like_the_twin(world, seed)
     assert max(len(it) for it in twin.tables.sets) == 2
+
+
+@pytest.mark.parametrize("limits", [{"max_features": 1}, {"max_features": 2, "budget": 0.02}])
+def test_the_twin_within_limits(limits: dict[str, Any]) -> None:
+    rounds = 500 if COMPILED else 60
+    world = World.random(levels=(2, 3, 2), n_actions=2, rounds=rounds, prices=(0.01, 0.04), seed=2)
+    policy, twin = played_like_the_twin(world, 0, **limits)
+    assert max(len(it) for it in twin.tables.sets) == limits["max_features"]
+    assert policy._state.book["spent"][0] == pytest.approx(twin.spent)
+    if "budget" in limits:
+        assert twin.spent <= limits["budget"] * rounds + 2 * 0.05
 
 
 @statistical
