@@ -305,12 +305,12 @@ def restarts_in(world: World, seed: int) -> list[int]:
 
 
 @statistical
-@pytest.mark.parametrize("seed", range(8))
-def test_it_restarts_soon_after_an_abrupt_change(seed: int) -> None:
-    # The action that paid 0.9 pays 0.1: a handful of rewards of 0 tells.
-    found = restarts_in(recurring(2000, 1000), seed)
-    assert any(1000 <= t < 1040 for t in found)
-    assert not any(t < 1000 for t in found)
+def test_it_restarts_soon_after_an_abrupt_change() -> None:
+    # The action that paid 0.9 pays 0.1: a handful of rewards of 0 tells. A false alarm in some runs
+    # is allowed for, as below.
+    found = [restarts_in(recurring(2000, 1000), seed) for seed in range(8)]
+    assert all(any(1000 <= t < 1040 for t in rounds) for rounds in found)
+    assert sum(t < 1000 for rounds in found for t in rounds) <= 2
 
 
 @statistical
