@@ -24,6 +24,7 @@ DRAWS = {
     "epsilon-greedy": 2,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
+    "scout": 3,
     "sim-oos": 1,
     "uniform": 1,
 }
@@ -97,6 +98,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "ncc-ucrl2": naive.NCCUCRL2,
         "ncc-ucrl2-published": naive.NCCUCRL2,
         "ps-linucb": naive.PSLinUCB,
+        "scout": naive.Scout,
         "sim-oos": naive.SimOOS,
         "sw-ucb": naive.SWUCB,
         "ucb1": naive.UCB1,

@@ -132,7 +132,7 @@ def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
     book = state.book
     if book[0]["stale"] or book[0]["age"] % REFRESH == 0:
         _choose_set(state)
-    if state.limits.budget * book[0]["round"] < book[0]["spent"]:
+    if state.limits.budget * max(1, book[0]["round"]) < book[0]["spent"]:
         fill(np.int64(0), mask)
         return SAVE
     _explored(state, mask)
@@ -147,7 +147,7 @@ def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
         _keep_some(mask, state.subsets.masks[in_use], state.limits.features, draws[1])
     else:
         fill(state.subsets.masks[in_use], mask)
-    return KINDS * in_use + kind
+    return int(KINDS * in_use + kind)
 
 
 @inner

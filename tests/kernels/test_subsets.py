@@ -1,0 +1,261 @@
+"""The tables of all sets and the interval rule, with numbers to check by hand first."""
+
+from itertools import combinations, product
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import naive
+from thrifty.kernels import subsets
+from thrifty.kernels.arrays import NONE
+
+repeatable = settings(derandomize=True, deadline=None, max_examples=100)
+
+Ints = NDArray[np.int64]
+
+size_of = numba.njit(lambda it, j: subsets.size_of(it, j))
+within = numba.njit(lambda one, other: subsets.within(one, other))
+place_of = numba.njit(lambda it, mask: subsets.place_of(it, mask))
+cell_of = numba.njit(lambda it, j, codes: subsets.cell_of(it, j, codes))
+find_cells = numba.njit(lambda it, observed, codes: subsets.find_cells(it, observed, codes))
+learn_one = numba.njit(lambda it, cell, a, r: subsets.learn_one(it, cell, a, r))
+learn = numba.njit(lambda it, basis, seen, a, r: subsets.learn(it, basis, seen, a, r))
+forget_cell = numba.njit(lambda it, cell: subsets.forget_cell(it, cell))
+forget_all = numba.njit(lambda it: subsets.forget_all(it))
+shrunk = numba.njit(lambda total, count, prior, k: subsets.shrunk(total, count, prior, k))
+
+
+def made(levels: tuple[int, ...], n_actions: int = 2) -> subsets.Subsets:
+    return subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
+
+
+def mask(it: naive.Set, n_features: int) -> np.int64:
+    """Return the set as a 64-bit number, the first feature the most significant bit."""
+    number = sum(1 << (n_features - 1 - i) for i in it)
+    return np.uint64(number).astype(np.int64)
+
+
+def sets_of(levels: tuple[int, ...], n_actions: int = 2) -> list[naive.Set]:
+    return naive.sets_that_fit(levels, n_actions)
+
+
+# By hand: two features of two and three levels.
+
+
+def test_the_sets_of_two_features_end_to_end() -> None:
+    it = made((2, 3))
+    assert it.masks.tolist() == [0b00, 0b10, 0b01, 0b11]
+    assert it.offsets.tolist() == [0, 1, 3, 6, 12]
+    assert it.firsts.tolist() == [NONE, 0, 1, 0]
+    assert it.rests.tolist() == [NONE, 0, 0, 2]
+    assert it.pulls.shape == it.sums.shape == it.blind_pulls.shape == (12, 2)
+    assert [size_of(it, j) for j in range(4)] == [1, 2, 3, 6]
+
+
+def test_the_first_feature_counts_fastest() -> None:
+    it, codes = made((2, 3)), np.array([1, 2])
+    assert [cell_of(it, j, codes) for j in range(4)] == [0, 1 + 1, 3 + 2, 6 + 1 + 2 * 2]
+
+
+def test_a_set_that_has_no_table_is_nowhere() -> None:
+    it = made((2, 3))
+    assert [place_of(it, np.int64(m)) for m in range(5)] == [0, 2, 1, 3, NONE]
+
+
+def test_a_blind_round_teaches_all_subsets() -> None:
+    it, codes = made((2, 3)), np.array([1, 2])
+    find_cells(it, 0b11, codes)
+    learn(it, 0b00, 0b11, 1, 0.5)
+    taught = [0, 2, 5, 11]
+    assert np.flatnonzero(it.pulls[:, 1]).tolist() == taught
+    assert it.sums[taught, 1].tolist() == it.blind_sums[taught, 1].tolist() == [0.5] * 4
+    assert not it.pulls[:, 0].any()
+
+
+def test_a_probe_teaches_from_the_basis_up() -> None:
+    it, codes = made((2, 3)), np.array([1, 2])
+    find_cells(it, 0b11, codes)
+    learn(it, 0b10, 0b11, 0, 1.0)
+    assert np.flatnonzero(it.pulls[:, 0]).tolist() == [2, 11]
+
+
+def test_a_cell_remembers_so_many_visits() -> None:
+    it, memory = made((1,), 1), subsets.MEMORY
+    for _ in range(int(memory)):
+        learn_one(it, 0, 0, 1.0)
+    assert (it.pulls[0, 0], it.sums[0, 0]) == (memory, memory)
+    learn_one(it, 0, 0, 0.0)
+    assert it.pulls[0, 0] == memory
+    assert it.sums[0, 0] == pytest.approx(memory - 1)
+    learn_one(it, 0, 0, 0.0)
+    assert it.sums[0, 0] == pytest.approx((memory - 1) ** 2 / memory)
+
+
+def test_forgetting() -> None:
+    it = made((2, 3))
+    for array in (it.pulls, it.sums, it.blind_pulls, it.blind_sums):
+        array[:] = 3.0
+    forget_cell(it, 4)
+    assert np.flatnonzero((it.pulls == 0).all(axis=1)).tolist() == [4]
+    assert np.flatnonzero((it.sums == 0).all(axis=1)).tolist() == [4]
+    assert it.blind_pulls.all()
+    forget_all(it)
+    assert not any(x.any() for x in (it.pulls, it.sums, it.blind_pulls, it.blind_sums))
+
+
+def test_shrinking() -> None:
+    assert shrunk(3.0, 4.0, 0.5, 2.0) == pytest.approx((3 + 2 * 0.5) / (4 + 2))
+    assert shrunk(0.0, 0.0, 0.3, 1.0) == pytest.approx(0.3)
+
+
+# As many sets as fit.
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [(1,), (2, 3), (4, 4, 3, 2, 3), (2,) * 10, (3,) * 15, (2,) * 40, (9,) * 12, (400, 400, 400)],
+)
+def test_the_sets_are_those_that_fit(levels: tuple[int, ...]) -> None:
+    it, expected = made(levels, 3), sets_of(levels, 3)
+    assert it.masks.tolist() == [int(mask(s, len(levels))) for s in expected]
+    assert len(it.pulls) == sum(np.prod([levels[i] for i in s], dtype=int) for s in expected)
+    assert it.pulls.size <= max(subsets.MOST_NUMBERS, 3 * (1 + sum(levels)))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_no_set_is_larger_than_wanted(most: int) -> None:
+    it = subsets.initial(np.array([2, 3, 2, 2]), 2, most)
+    expected = [s for s in sets_of((2, 3, 2, 2)) if len(s) <= most]
+    assert it.masks.tolist() == [int(mask(s, 4)) for s in expected]
+
+
+def test_single_features_are_kept_however_many_levels_they_have() -> None:
+    it = made((subsets.MOST_NUMBERS, 2), 1)
+    assert it.masks.tolist() == [0b00, 0b10, 0b01]
+
+
+@pytest.mark.parametrize("levels", [(2, 3, 2), (2,) * 40, (2,) * 63, (2,) * 64])
+def test_places_are_the_inverse_of_masks(levels: tuple[int, ...]) -> None:
+    it = made(levels, 1)
+    some = np.unique(np.linspace(0, len(it.masks) - 1, 500).astype(int))
+    assert [place_of(it, it.masks[j]) for j in some] == some.tolist()
+    if len(levels) > 3:
+        everything = mask(tuple(range(len(levels))), len(levels))
+        assert place_of(it, everything) == NONE
+
+
+# Properties, and the twin.
+
+LEVELS = st.lists(st.integers(1, 4), min_size=1, max_size=5).map(tuple)
+
+
+@st.composite
+def rounds(draw: Any) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
+    """Draw levels and rounds: (codes of what was observed, basis, action, reward)."""
+    levels = draw(LEVELS)
+    played = []
+    for _ in range(draw(st.integers(1, 12))):
+        observed = [draw(st.booleans()) for _ in levels]
+        codes = tuple(
+            draw(st.integers(0, n - 1)) if seen else NONE
+            for n, seen in zip(levels, observed, strict=True)
+        )
+        basis = tuple(i for i, seen in enumerate(observed) if seen and draw(st.booleans()))
+        played.append((codes, basis, draw(st.integers(0, 1)), draw(st.floats(0, 1))))
+    return levels, played
+
+
+@repeatable
+@given(LEVELS, st.data())
+def test_within(levels: tuple[int, ...], data: st.DataObject) -> None:
+    all_sets = sets_of(levels)
+    one, other = data.draw(st.sampled_from(all_sets)), data.draw(st.sampled_from(all_sets))
+    n = len(levels)
+    assert bool(within(mask(one, n), mask(other, n))) == (set(one) <= set(other))
+
+
+@repeatable
+@given(LEVELS)
+def test_different_partial_states_have_different_cells(levels: tuple[int, ...]) -> None:
+    it, cells = made(levels), []
+    for j, s in enumerate(sets_of(levels)):
+        for values in product(*(range(levels[i]) for i in s)):
+            codes = np.full(len(levels), NONE)
+            codes[list(s)] = values
+            cells.append(int(cell_of(it, j, codes)))
+    assert sorted(cells) == list(range(len(it.pulls)))
+
+
+@repeatable
+@given(rounds())
+def test_cells_are_found_like_one_by_one(given: Any) -> None:
+    levels, played = given
+    it = made(levels)
+    for codes, *_ in played:
+        observed = naive.seen_in(codes)
+        find_cells(it, mask(observed, len(levels)), np.array(codes))
+        for j, s in enumerate(sets_of(levels)):
+            if set(s) <= set(observed):
+                assert it.cells[j] == cell_of(it, j, np.array(codes))
+
+
+@repeatable
+@given(rounds())
+def test_learning_like_the_twin(given: Any) -> None:
+    levels, played = given
+    it, twin, n = made(levels), naive.Tables(levels, 2), len(levels)
+    for codes, basis, action, reward in played:
+        observed = naive.seen_in(codes)
+        find_cells(it, mask(observed, n), np.array(codes))
+        learn(it, mask(basis, n), mask(observed, n), action, reward)
+        twin.learn(basis, observed, codes, action, reward)
+    assert it.pulls.sum() == sum(pulls for pulls, _ in twin.known.values())
+    for (s, values, action), (pulls, total) in twin.known.items():
+        codes = np.full(n, NONE)
+        codes[list(s)] = values
+        cell = cell_of(it, place_of(it, mask(s, n)), codes)
+        assert it.pulls[cell, action] == it.blind_pulls[cell, action] == pulls
+        assert it.sums[cell, action] == pytest.approx(total)
+
+
+@repeatable
+@given(rounds())
+def test_exactly_the_sets_between_basis_and_observed_learn(given: Any) -> None:
+    levels, played = given
+    n = len(levels)
+    codes, basis, action, reward = played[0]
+    observed = naive.seen_in(codes)
+    it = made(levels)
+    find_cells(it, mask(observed, n), np.array(codes))
+    learn(it, mask(basis, n), mask(observed, n), action, reward)
+    free = [i for i in observed if i not in basis]
+    interval = {
+        tuple(sorted({*basis, *more}))
+        for size in range(len(free) + 1)
+        for more in combinations(free, size)
+    }
+    taught = {
+        s
+        for j, s in enumerate(sets_of(levels))
+        if it.pulls[it.offsets[j] : it.offsets[j + 1]].any()
+    }
+    assert taught == interval
+    assert it.pulls.sum() == len(interval) == 2 ** len(free)
+
+
+@repeatable
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=400))
+def test_older_rewards_fade_geometrically(rewards: list[float]) -> None:
+    it, memory = made((1,), 1), subsets.MEMORY
+    for reward in rewards:
+        learn_one(it, 0, 0, reward)
+    n = len(rewards)
+    faded = [min(n - k, max(0, n - memory)) for k in range(1, n + 1)]
+    expected = sum(r * (1 - 1 / memory) ** age for r, age in zip(rewards, faded, strict=True))
+    assert it.pulls[0, 0] == min(n, memory)
+    assert it.sums[0, 0] == pytest.approx(expected)
