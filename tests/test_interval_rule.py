@@ -102,8 +102,8 @@ def estimates(acts_by: naive.Set, taught_from: naive.Set) -> dict[naive.Cell, tu
     for it, values, action in cells():
         place = sum(value << k for k, value in enumerate(values))
         row = int(tables.offsets[SETS.index(it)]) + place
-        number = int(tables.blind_pulls[row, action])
-        found[it, values, action] = (number, float(tables.blind_sums[row, action]))
+        number = int(tables.wide_pulls[row, action])
+        found[it, values, action] = (number, float(tables.wide_sums[row, action]))
     return found
 
 

@@ -63,8 +63,8 @@ def test_one_feature_that_tells_everything() -> None:
     # Eight blind rewards of 1 in state 1 and eight of 0 in state 0, and another 1 in state 1: the
     # empty set predicts (8 + 1/2)/(16 + 1), the feature 8 of 8, shrunk towards that.
     tables, weights = made((2,))
-    tables.blind_pulls[:, 0] = [16, 8, 8]
-    tables.blind_sums[:, 0] = [8, 0, 8]
+    tables.wide_pulls[:, 0] = [16, 8, 8]
+    tables.wide_sums[:, 0] = [8, 0, 8]
     weigh(tables, weights, 1, (0, np.array([1]), 0, 1.0, 0.5, 1.0))
     empty = naive.clip(8.5 / 17)
     feature = naive.clip((8 + PRIOR_PULLS * 0.5) / (8 + PRIOR_PULLS))
@@ -76,7 +76,7 @@ def test_one_feature_that_tells_everything() -> None:
 
 def test_a_share_of_half_the_reward_counts_half_of_each_likelihood() -> None:
     tables, weights = made((2,))
-    tables.blind_pulls[:, 0], tables.blind_sums[:, 0] = [16, 8, 8], [8, 0, 8]
+    tables.wide_pulls[:, 0], tables.wide_sums[:, 0] = [16, 8, 8], [8, 0, 8]
     weigh(tables, weights, 1, (0, np.array([1]), 0, 0.5, 0.5, 0.25))
     feature = naive.clip((8 + PRIOR_PULLS * 0.5) / (8 + PRIOR_PULLS))
     ratio = (math.sqrt(feature * (1 - feature)) / 0.5) ** (1 / 0.25)

@@ -353,7 +353,7 @@ def test_a_restart_forgets_all_but_this_round() -> None:
     failures = surprised(state)
     assert state.subsets.pulls.sum() == 1
     assert state.subsets.sums.sum() == 0
-    assert not state.subsets.blind_pulls.any()
+    assert not state.subsets.wide_pulls.any()
     assert state.blind.tolist() == [0.5, 1.0]
     assert state.book["age"][0] == 1
     assert state.book["stale"][0]

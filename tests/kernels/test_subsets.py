@@ -53,7 +53,7 @@ def test_the_sets_of_two_features_end_to_end() -> None:
     assert it.offsets.tolist() == [0, 1, 3, 6, 12]
     assert it.firsts.tolist() == [NONE, 0, 1, 0]
     assert it.rests.tolist() == [NONE, 0, 0, 2]
-    assert it.pulls.shape == it.sums.shape == it.blind_pulls.shape == (12, 2)
+    assert it.pulls.shape == it.sums.shape == it.wide_pulls.shape == (12, 2)
     assert [size_of(it, j) for j in range(4)] == [1, 2, 3, 6]
 
 
@@ -73,7 +73,7 @@ def test_a_blind_round_teaches_all_subsets() -> None:
     learn(it, 0b00, 0b11, 1, 0.5)
     taught = [0, 2, 5, 11]
     assert np.flatnonzero(it.pulls[:, 1]).tolist() == taught
-    assert it.sums[taught, 1].tolist() == it.blind_sums[taught, 1].tolist() == [0.5] * 4
+    assert it.sums[taught, 1].tolist() == it.wide_sums[taught, 1].tolist() == [0.5] * 4
     assert not it.pulls[:, 0].any()
 
 
@@ -98,14 +98,14 @@ def test_a_cell_remembers_so_many_visits() -> None:
 
 def test_forgetting() -> None:
     it = made((2, 3))
-    for array in (it.pulls, it.sums, it.blind_pulls, it.blind_sums):
+    for array in (it.pulls, it.sums, it.wide_pulls, it.wide_sums):
         array[:] = 3.0
     forget_cell(it, 4)
     assert np.flatnonzero((it.pulls == 0).all(axis=1)).tolist() == [4]
     assert np.flatnonzero((it.sums == 0).all(axis=1)).tolist() == [4]
-    assert it.blind_pulls.all()
+    assert it.wide_pulls.all()
     forget_all(it)
-    assert not any(x.any() for x in (it.pulls, it.sums, it.blind_pulls, it.blind_sums))
+    assert not any(x.any() for x in (it.pulls, it.sums, it.wide_pulls, it.wide_sums))
 
 
 def test_shrinking() -> None:
@@ -219,7 +219,7 @@ def test_learning_like_the_twin(given: Any) -> None:
         codes = np.full(n, NONE)
         codes[list(s)] = values
         cell = cell_of(it, place_of(it, mask(s, n)), codes)
-        assert it.pulls[cell, action] == it.blind_pulls[cell, action] == pulls
+        assert it.pulls[cell, action] == it.wide_pulls[cell, action] == pulls
         assert it.sums[cell, action] == pytest.approx(total)
 
 

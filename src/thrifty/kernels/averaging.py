@@ -1,9 +1,9 @@
 """Which features matter: weights of the hypotheses "rewards depend on psi_J and on nothing else".
 
-Blind rounds teach all sets alike, so their tables compare hypotheses fairly: each predicts the
-reward of such a round before it learns it, and its weight is multiplied by the probability that it
-gave to what came. (By the tables of all rounds the set in use would win for having learnt most.)
-A small share of all weight goes back to the prior in every such round, because things change.
+A wide round teaches all sets that it lets compete, so the tables of such rounds compare hypotheses
+fairly: each predicts the reward before it learns it, and its weight is multiplied by the
+probability that it gave to what came. (By the tables of all rounds the set in use would win for
+having learnt most.) A small share of all weight goes back to the prior, because things change.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def weigh(
     `mean` is that of blind rewards. The competitors' total weight stays as it is.
     """
     root = subsets.cells[0]
-    centre = shrunk(subsets.blind_sums[root, action], subsets.blind_pulls[root, action], mean, 1.0)
+    centre = shrunk(subsets.wide_sums[root, action], subsets.wide_pulls[root, action], mean, 1.0)
     before = 0.0
     after = 0.0
     for j in range(subsets.masks.size):
         if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
             cell = subsets.cells[j]
-            total, count = subsets.blind_sums[cell, action], subsets.blind_pulls[cell, action]
+            total, count = subsets.wide_sums[cell, action], subsets.wide_pulls[cell, action]
             p = centre if j == 0 else shrunk(total, count, centre, PRIOR_PULLS)
             gain = log_likelihood(reward, clipped(p)) / dispersion
             before += math.exp(weights.log[j])

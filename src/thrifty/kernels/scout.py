@@ -249,7 +249,7 @@ def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> t
 
 @inner
 def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
-    """Return B, the features that the action is drawn from.
+    """Return B, the features that the action is drawn from; it always has a table.
 
     More may have been observed than was bought; it is used if such a set has a table.
     """
@@ -317,10 +317,8 @@ def update(
         _judge(state, basis, codes, action, reward)
     if kind in (EXPLOIT, SAVE):
         _note_habit(state, action)
-        j = subsets.place_of(state.subsets, basis)
-        if j != NONE:
-            cell = subsets.cell_of(state.subsets, j, codes)
-            subsets.learn_one(state.subsets, cell, action, reward)
+        cell = subsets.cell_of(state.subsets, subsets.place_of(state.subsets, basis), codes)
+        subsets.learn_one(state.subsets, cell, action, reward)
     else:
         _learn_wide(state, basis, observed, codes, action, reward)
         if kind == EXPLORE:
@@ -378,10 +376,7 @@ def _judge(state: ScoutState, basis: Mask, codes: Ints, action: int, reward: flo
     if surprise.add_evidence(state.surprise, reward, p, phi):
         _restart(state)
         return
-    j = subsets.place_of(state.subsets, basis)
-    if j == NONE:
-        return
-    cell = subsets.cell_of(state.subsets, j, codes)
+    cell = subsets.cell_of(state.subsets, subsets.place_of(state.subsets, basis), codes)
     if surprise.add_evidence_in(state.surprise, cell, reward, p, phi):
         subsets.forget_cell(state.subsets, cell)
         _note_event(state, ROW_FORGOTTEN, NONE)

@@ -7,7 +7,7 @@ tables between B and O, and `learn` is the only way into them.
 
 The sets are all subsets of the features, or those of at most K features if all would have too many
 partial states. Two tables are kept of each set: of all rounds that may teach it, with a memory of
-MEMORY visits to a cell, and of blind rounds alone, which teach all sets alike and so compare them.
+MEMORY visits to a cell, and of wide rounds alone (those that explore or probe), which compare sets.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Subsets(NamedTuple):
     order: Ints
     pulls: Floats
     sums: Floats
-    blind_pulls: Floats
-    blind_sums: Floats
+    wide_pulls: Floats
+    wide_sums: Floats
     cells: Ints  # where the sets' tables have the state at hand
 
 
@@ -65,8 +65,8 @@ def initial(levels: Ints, n_actions: int, most: int) -> Subsets:
         order=np.argsort(masks),
         pulls=np.zeros(shape),
         sums=np.zeros(shape),
-        blind_pulls=np.zeros(shape),
-        blind_sums=np.zeros(shape),
+        wide_pulls=np.zeros(shape),
+        wide_sums=np.zeros(shape),
         cells=np.zeros(len(sets), np.int64),
     )
 
@@ -177,8 +177,8 @@ def learn(subsets: Subsets, basis: Mask, observed: Mask, action: int, reward: fl
         if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
             cell = subsets.cells[j]
             learn_one(subsets, cell, action, reward)
-            subsets.blind_pulls[cell, action] += 1
-            subsets.blind_sums[cell, action] += reward
+            subsets.wide_pulls[cell, action] += 1
+            subsets.wide_sums[cell, action] += reward
 
 
 @inner
@@ -196,8 +196,8 @@ def forget_all(subsets: Subsets) -> None:
         for a in range(subsets.pulls.shape[1]):
             subsets.pulls[cell, a] = 0.0
             subsets.sums[cell, a] = 0.0
-            subsets.blind_pulls[cell, a] = 0.0
-            subsets.blind_sums[cell, a] = 0.0
+            subsets.wide_pulls[cell, a] = 0.0
+            subsets.wide_sums[cell, a] = 0.0
 
 
 @inner
