@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
@@ -22,6 +22,7 @@ from thrifty.errors import ClusterError, SaveError
 T = TypeVar("T")
 Task = Callable[[], object]
 MOST_DEATHS = 10
+THREADS = "POLARS_MAX_THREADS"
 
 
 class Engine(Protocol):
@@ -91,7 +92,8 @@ class Processes:
 
     def _attempt(self, left: dict[int, Callable[[], T]]) -> Iterator[tuple[int, T]]:
         pool = self._started()
-        futures = {pool.submit(task): place for place, task in left.items()}
+        with _one_thread_each():  # processes start when tasks come
+            futures = {pool.submit(task): place for place, task in left.items()}
         try:
             yield from _as_they_come(futures)
         except KeyboardInterrupt:
@@ -118,6 +120,19 @@ class Processes:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes that start now make tables in one thread: there are as many as cores."""
+    if THREADS in os.environ:
+        yield
+        return
+    os.environ[THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[THREADS]
 
 
 def _as_they_come(futures: dict[Future[T], int]) -> Iterator[tuple[int, T]]:
