@@ -31,11 +31,12 @@ class Record:
     reward: float | None = None
     reasons: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
     seen: Observation | None = field(default=None, repr=False, compare=False)
+    places_to_buy: list[int] = field(init=False, repr=False, compare=False)
+    """The positions of the features that were chosen and are not free."""
 
-    @property
-    def places_to_buy(self) -> list[int]:
-        """The positions of the features that were chosen and are not free."""
-        return [i for i, chosen in enumerate(self.chosen) if chosen and i not in self.free]
+    def __post_init__(self) -> None:
+        free = self.free
+        self.places_to_buy = [i for i, it in enumerate(self.chosen) if it and i not in free]
 
     def to_buy(self, problem: Problem) -> tuple[str, ...]:
         """Return the names of the features that were chosen and are not free."""
