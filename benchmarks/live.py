@@ -96,14 +96,19 @@ def _sums(laps: Sequence[Laps]) -> Times:
 def _goals(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[Goal, ...]:
     mine = laps[entry.label]
     if entry.label == "Thrifty ncc-ucrl2-published":
-        calls = Times(tuple(sum(lap.steps[step] for step in CALLS) for lap in mine))
-        return (Goal("live decision, all three calls", calls.of("us"), 20, "us"),)
+        return (Goal("live decision, all three calls", _three_calls(mine).of("us"), 20, "us"),)
     if entry.label == "Thrifty Agent ncc-ucrl2-published":
         return (Goal("live decision through Agent", _sums(mine).of("us"), 40, "us"),)
     if entry.label in ("Vowpal Wabbit cb_explore_adf", "MABWiser LinUCB"):
-        ratio = _sums(mine).median / _sums(laps[entry.like]).median
-        return (Goal(f"{entry.label} against {entry.like}", ratio, 3, "times", at_least=True),)
+        ratio = _sums(mine).median / _three_calls(laps[entry.like]).median
+        what = f"{entry.label} against all three calls of {entry.like}"
+        return (Goal(what, ratio, 3, "times", at_least=True),)
     return ()
+
+
+def _three_calls(laps: Sequence[Laps]) -> Times:
+    """Return the time of a decision itself; an observation is made by whoever looks things up."""
+    return Times(tuple(sum(lap.steps[step] for step in CALLS) for lap in laps))
 
 
 def _row(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[str, ...]:
