@@ -48,7 +48,7 @@ FEW = len(WORKERS)
 
 def measure(quick: bool, say: Say) -> Part:
     """Measure threads and processes."""
-    seeds, rounds, repetitions = (8, 40, 1) if quick else (400, 10_000, 3)
+    seeds, rounds, repetitions = (8, 40, 1) if quick else (400, 10_000, 5)
     method = METHOD.format(seeds=seeds, rounds=rounds, repetitions=repetitions, few=FEW)
     world = nursery.published()
 
