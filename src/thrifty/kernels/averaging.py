@@ -13,17 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.kernels.arrays import Floats, Ints, Mask
+from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.compile import apart, inner
 from thrifty.kernels.likelihood import clipped, log_likelihood
-from thrifty.kernels.subsets import Subsets, shrunk, within
+from thrifty.kernels.subsets import NO_SET, Subsets, n_features, shrunk, within
 
 SHARE = 0.003
-TEMPER = 0.3
+TEMPER = 0.5
 """What is left of the weights' logarithms after a restart, the rest being the prior's."""
 BAND = 5.0
 MOST_LISTED = 8
 PRIOR_PULLS = 2.0
+NOTHING = -700.0
+"""The logarithm of the weight of a place without a set: as good as none."""
 
 
 class Weights(NamedTuple):
@@ -32,6 +34,7 @@ class Weights(NamedTuple):
     The list holds the empty set and the heaviest ones, at most BAND behind the heaviest of all.
     """
 
+    prior_of_size: Floats
     prior: Floats
     log: Floats
     listed: Ints
@@ -39,21 +42,28 @@ class Weights(NamedTuple):
     shares: Floats
 
 
-def initial(sizes: Ints) -> Weights:
+def initial(sizes: Ints, n_features: int, most: int) -> Weights:
     """Return the prior weights of sets of these numbers of features; the empty set is listed.
 
-    Every number of features is equally likely, and so are all sets of as many features.
+    Every number of features up to `most` is equally likely, and so are all sets of as many
+    features. A size of NONE stands for a place without a set.
     """
-    numbers, counts = np.unique(sizes, return_counts=True)
-    how_many = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-    prior = -np.log([len(how_many) * how_many[size] for size in sizes.tolist()])
+    by_size = [-math.log((most + 1) * math.comb(n_features, k)) for k in range(n_features + 1)]
+    prior = np.array([by_size[k] if k != NONE else NOTHING for k in sizes.tolist()])
     return Weights(
+        prior_of_size=np.array(by_size),
         prior=prior,
-        log=prior.copy(),
+        log=prior - math.log(np.exp(prior).sum()),
         listed=np.zeros(MOST_LISTED, np.int64),
         length=np.ones(1, np.int64),
         shares=np.ones(MOST_LISTED),
     )
+
+
+@inner
+def centre_of(subsets: Subsets, action: int, mean: float) -> float:
+    """Return the mean of an action in blind wide rounds, shrunk to that of all actions."""
+    return shrunk(subsets.wide_sums[0, action], subsets.wide_pulls[0, action], mean, 1.0)
 
 
 @apart
@@ -71,8 +81,7 @@ def weigh(
 
     `mean` is that of blind rewards. The competitors' total weight stays as it is.
     """
-    root = subsets.cells[0]
-    centre = shrunk(subsets.wide_sums[root, action], subsets.wide_pulls[root, action], mean, 1.0)
+    centre = centre_of(subsets, action, mean)
     before = 0.0
     after = 0.0
     for j in range(subsets.masks.size):
@@ -100,6 +109,14 @@ def _rescale(
     for j in range(weights.log.size):
         kept = (1 - SHARE) * math.exp(weights.log[j]) / total
         weights.log[j] = math.log(kept + SHARE * math.exp(weights.prior[j]))
+
+
+@inner
+def take_priors(weights: Weights, subsets: Subsets) -> None:
+    """Give the grown sets the priors of their sizes."""
+    for j in range(subsets.order.size, subsets.masks.size):
+        empty = subsets.masks[j] == NO_SET
+        weights.prior[j] = NOTHING if empty else weights.prior_of_size[n_features(subsets, j)]
 
 
 @apart

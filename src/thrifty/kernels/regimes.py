@@ -11,12 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.kernels import wide_rounds
 from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.averaging import Weights
+from thrifty.kernels.averaging import Weights, take_priors
 from thrifty.kernels.compile import apart, inner
 from thrifty.kernels.likelihood import clipped, log_ratio
 from thrifty.kernels.linear import copy
-from thrifty.kernels.subsets import Subsets, cell_of, shrunk, within
+from thrifty.kernels.subsets import Subsets, bind, cell_in_place, shrunk, within
+from thrifty.kernels.wide_rounds import WideRounds
 
 SLOTS = 5
 OLD_ENOUGH = 100
@@ -41,9 +43,10 @@ REGIME = np.dtype(
 
 
 class Regimes(NamedTuple):
-    """The stored regimes: their books, tables and weights."""
+    """The stored regimes: their books, sets, tables and weights."""
 
     books: NDArray[np.void]
+    masks: Ints
     pulls: Floats
     sums: Floats
     log_weights: Floats
@@ -53,6 +56,7 @@ def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
     """Return no regimes, with room for SLOTS."""
     return Regimes(
         np.zeros(SLOTS, REGIME),
+        np.zeros((SLOTS, n_sets), np.int64),
         np.zeros((SLOTS, *shape)),
         np.zeros((SLOTS, *shape)),
         np.zeros((SLOTS, n_sets)),
@@ -81,6 +85,8 @@ def store(
     books[place]["blind_sum"] = blind[0]
     books[place]["blind_pulls"] = blind[1]
     books[place]["evidence"] = HANDICAP
+    for j in range(subsets.masks.size):
+        regimes.masks[place, j] = subsets.masks[j]
     copy(subsets.pulls, regimes.pulls[place])
     copy(subsets.sums, regimes.sums[place])
     copy(weights.log, regimes.log_weights[place])
@@ -102,7 +108,8 @@ def recognise(
     books = regimes.books
     for k in range(SLOTS):
         if books[k]["status"] == WAITING:
-            cell = cell_of(subsets, _heaviest(regimes.log_weights[k], subsets, observed), codes)
+            j = _heaviest(regimes, k, observed)
+            cell = cell_in_place(subsets, j, regimes.masks[k, j], codes)
             total, count = regimes.sums[k, cell, action], regimes.pulls[k, cell, action]
             theirs = clipped(shrunk(total, count, 0.5, 1.0))
             books[k]["evidence"] += log_ratio(reward, theirs, p) / dispersion
@@ -116,27 +123,40 @@ def recognise(
 
 
 @inner
-def _heaviest(log_weights: Floats, subsets: Subsets, observed: Mask) -> int:
-    """Return the heaviest set within the observed one."""
+def _heaviest(regimes: Regimes, k: int, observed: Mask) -> int:
+    """Return the place of regime k's heaviest set within the observed one."""
     best = 0
+    log_weights = regimes.log_weights[k]
     for j in range(log_weights.size):
-        if within(subsets.masks[j], observed) and log_weights[j] > log_weights[best]:
+        if within(regimes.masks[k, j], observed) and log_weights[j] > log_weights[best]:
             best = j
     return best
 
 
 @apart
-def restore(regimes: Regimes, k: int, subsets: Subsets, weights: Weights, blind: Floats) -> int:
+def restore(
+    regimes: Regimes,
+    k: int,
+    subsets: Subsets,
+    weights: Weights,
+    rounds: WideRounds,
+    blind: Floats,
+) -> int:
     """Add what regime k knew to what is known, and take its weights; return its age.
 
-    Its place is free again: it will be stored anew when it ends. The others wait for a restart.
+    Its grown sets take the places of the present ones and learn what the last rounds can teach.
+    Its own place is free again: it will be stored anew when it ends. The others wait for a restart.
     """
     books = regimes.books
+    for j in range(subsets.order.size, subsets.masks.size):
+        bind(subsets, j, regimes.masks[k, j])
+        wide_rounds.teach(rounds, subsets, j)
     for cell in range(subsets.pulls.shape[0]):
         for a in range(subsets.pulls.shape[1]):
             subsets.pulls[cell, a] += regimes.pulls[k, cell, a]
             subsets.sums[cell, a] += regimes.sums[k, cell, a]
     copy(regimes.log_weights[k], weights.log)
+    take_priors(weights, subsets)
     blind[0] += books[k]["blind_sum"]
     blind[1] += books[k]["blind_pulls"]
     for other in range(SLOTS):

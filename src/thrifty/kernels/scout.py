@@ -18,27 +18,41 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.kernels import averaging, chance, prices, regimes, set_values, subsets, surprise
+from thrifty.kernels import (
+    averaging,
+    chance,
+    growth,
+    prices,
+    regimes,
+    set_values,
+    subsets,
+    surprise,
+    wide_rounds,
+)
 from thrifty.kernels.arrays import NONE, Bools, Floats, Ints, Mask
 from thrifty.kernels.averaging import Weights
 from thrifty.kernels.chance import beta, stream_of
 from thrifty.kernels.choice import uniform
 from thrifty.kernels.compile import inner, jit
+from thrifty.kernels.growth import Growth
 from thrifty.kernels.likelihood import clipped, dispersion, initial_spread, note_spread
 from thrifty.kernels.observation_sets import fill
 from thrifty.kernels.partial_states import contains, mask_of
 from thrifty.kernels.prices import Prices
 from thrifty.kernels.regimes import Regimes
-from thrifty.kernels.set_values import Pool
+from thrifty.kernels.set_values import Comparison
 from thrifty.kernels.steps import STEPS, Steps
 from thrifty.kernels.subsets import Subsets
 from thrifty.kernels.surprise import Surprise
+from thrifty.kernels.wide_rounds import WideRounds
 
 FEATURE_DRAWS, ACTION_DRAWS = 2, 1
 EXPLOIT, EXPLORE, PROBE, SAVE = 0, 1, 2, 3
 KINDS = 4
-"""A purpose is the kind of the round and the set in use, as KINDS * set + kind."""
+"""A purpose is the kind of the round and the set in use, as KINDS * (its ticket) + kind."""
 
+LIKELY_SIZE = 5
+"""Of very many features hardly more than so many matter."""
 YOUNG = 30
 """So many rounds after a restart nothing is held against exploring."""
 REFRESH = 10
@@ -47,6 +61,8 @@ AMBIGUITY = 6.0
 LEAST_MATTERING = 0.1
 PROBES = 0.25
 HEADROOM, LOSS = 0.4, 0.5
+CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
+GROWING_PROBES = 1.4
 PROBES_AFTER_ALARM = 3
 THOMPSON_PULLS = 2.0
 LEAST_CHANCE = 0.001
@@ -92,7 +108,9 @@ class ScoutState(NamedTuple):
     book: NDArray[np.void]
     subsets: Subsets
     weights: Weights
-    pool: Pool
+    wide_rounds: WideRounds
+    growth: Growth
+    comparison: Comparison
     prices: Prices
     surprise: Surprise
     regimes: Regimes
@@ -109,12 +127,18 @@ def initial(
     """Return the state before the first round."""
     most = levels.size if max_features is None else min(max_features, levels.size)
     tables = subsets.initial(levels, n_actions, most)
+    fixed = tables.order.size
+    sizes = np.full(len(tables.masks), NONE)
+    sizes[:fixed] = np.bitwise_count(tables.masks[:fixed])
+    likely = most if fixed == len(sizes) else min(most, LIKELY_SIZE)
     return ScoutState(
         Limits(most, math.inf if budget is None else float(budget)),
         book=np.zeros(1, BOOK),
         subsets=tables,
-        weights=averaging.initial(np.bitwise_count(tables.masks.view(np.uint64)).astype(np.int64)),
-        pool=set_values.initial(levels.size, n_actions),
+        weights=averaging.initial(sizes, levels.size, likely),
+        wide_rounds=wide_rounds.initial(levels.size),
+        growth=growth.initial(n_actions),
+        comparison=set_values.initial(n_actions),
         prices=prices.initial(levels.size),
         surprise=surprise.initial(len(tables.pulls)),
         regimes=regimes.initial(tables.pulls.shape, len(tables.masks)),
@@ -142,12 +166,12 @@ def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
     if draws[0] < epsilon:
         kind = EXPLORE
         _keep_some(mask, np.int64(0), state.limits.features, draws[1])
-    elif book[0]["probes_due"] > 0 or draws[0] < epsilon * (1 + PROBES):
+    elif book[0]["probes_due"] > 0 or draws[0] < epsilon + _probes(state, epsilon):
         kind = PROBE
         _keep_some(mask, state.subsets.masks[in_use], state.limits.features, draws[1])
     else:
         fill(state.subsets.masks[in_use], mask)
-    return int(KINDS * in_use + kind)
+    return int(KINDS * subsets.ticket_of(state.subsets, in_use) + kind)
 
 
 @inner
@@ -180,7 +204,13 @@ def _choose_set(state: ScoutState) -> None:
     prices.means(state.prices, means)
     book[0]["certainty"] = averaging.make_list(state.weights)
     best, value = set_values.best_set(
-        state.subsets, state.weights, state.pool, means, _blind_mean(state), state.limits.budget
+        state.subsets,
+        state.weights,
+        state.wide_rounds,
+        state.comparison,
+        means,
+        _blind_mean(state),
+        state.limits.budget,
     )
     book[0]["in_use"] = best
     book[0]["value"] = value
@@ -213,7 +243,9 @@ def _epsilon(state: ScoutState, explored: Bools) -> float:
 
     It falls with the age and rises with the doubt which set is the right one. Later it is less
     where little can be gained, where rewards hardly seem to depend on any feature, and where a
-    round that explores loses much.
+    round that explores loses much. How many such rounds it takes to find the features that matter
+    hardly depends on how many there are, but what they cost does. So with very many features a
+    campaign of them comes first, until it is clear which features matter.
     """
     book = state.book
     age = book[0]["age"]
@@ -227,7 +259,32 @@ def _epsilon(state: ScoutState, explored: Bools) -> float:
     loss = book[0]["value"] - _blind_mean(state) + prices.total(state.prices, explored)
     cheap = LOSS / max(loss, LOSS)
     headroom = min(1.0, _headroom(state) / HEADROOM)
-    return min(MOST_EPSILON, epsilon * matters) * headroom * cheap**3
+    epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * cheap**3
+    if _grows(state) and doubt > CAMPAIGN_DOUBT:
+        campaign = CAMPAIGN * headroom * min(1.0, CAMPAIGN_LOSS / loss)
+        if wide_rounds.number(state.wide_rounds) < campaign:
+            return MOST_EPSILON
+    return epsilon
+
+
+@inner
+def _grows(state: ScoutState) -> bool:
+    """Whether there are too many features for tables of all sets."""
+    return state.subsets.masks.size > state.subsets.order.size
+
+
+@inner
+def _probes(state: ScoutState, epsilon: float) -> float:
+    """Return the chance to probe.
+
+    Of many features more are likely to be missing in the set in use, and a probe loses less than a
+    round that explores: so there are more probes, the more that is left to be gained.
+    """
+    age = state.book[0]["age"]
+    if age <= YOUNG or not _grows(state):
+        return PROBES * epsilon
+    headroom = min(1.0, _headroom(state) / HEADROOM)
+    return max(PROBES * epsilon, GROWING_PROBES * headroom**2 / math.sqrt(age))
 
 
 @jit
@@ -249,16 +306,17 @@ def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> t
 
 @inner
 def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
-    """Return B, the features that the action is drawn from; it always has a table.
+    """Return B, the features that the action is drawn from.
 
-    More may have been observed than was bought; it is used if such a set has a table.
+    More may have been observed than was bought; it is used if such a set has a table. If the set
+    in use has lost its tables since, all that was observed is taken to have been used.
     """
-    kind, in_use = purpose % KINDS, state.subsets.masks[purpose // KINDS]
+    kind, in_use = purpose % KINDS, subsets.set_with(state.subsets, purpose // KINDS)
     if kind == EXPLORE:
         return np.int64(0)
-    if kind != PROBE and subsets.place_of(state.subsets, observed) != NONE:
+    if in_use == NONE or (kind != PROBE and subsets.place_of(state.subsets, observed) != NONE):
         return observed
-    return in_use & observed
+    return state.subsets.masks[in_use] & observed
 
 
 @jit
@@ -317,8 +375,10 @@ def update(
         _judge(state, basis, codes, action, reward)
     if kind in (EXPLOIT, SAVE):
         _note_habit(state, action)
-        cell = subsets.cell_of(state.subsets, subsets.place_of(state.subsets, basis), codes)
-        subsets.learn_one(state.subsets, cell, action, reward)
+        j = subsets.place_of(state.subsets, basis)
+        if j != NONE:
+            cell = subsets.cell_of(state.subsets, j, codes)
+            subsets.learn_one(state.subsets, cell, action, reward)
     else:
         _learn_wide(state, basis, observed, codes, action, reward)
         if kind == EXPLORE:
@@ -358,9 +418,29 @@ def _learn_wide(
         dispersion(state.spread),
     )
     subsets.learn(state.subsets, basis, observed, action, reward)
-    set_values.pour(state.pool, codes, observed)
+    wide_rounds.write_down(state.wide_rounds, codes, observed, basis, action, reward)
+    if _grows(state):
+        _grow(state)
     if state.book[0]["age"] > YOUNG:
         state.book[0]["stale"] = 1
+
+
+@inner
+def _grow(state: ScoutState) -> None:
+    """Give a place to a larger set if it is time to."""
+    place = growth.grow(
+        state.growth,
+        state.subsets,
+        state.weights,
+        state.wide_rounds,
+        state.subsets.masks[state.book[0]["in_use"]],
+        state.limits.features,
+        _blind_mean(state),
+        dispersion(state.spread),
+    )
+    if place != NONE:
+        offsets = state.subsets.offsets
+        surprise.calm_down_in(state.surprise, offsets[place], offsets[place + 1])
 
 
 @inner
@@ -376,7 +456,10 @@ def _judge(state: ScoutState, basis: Mask, codes: Ints, action: int, reward: flo
     if surprise.add_evidence(state.surprise, reward, p, phi):
         _restart(state)
         return
-    cell = subsets.cell_of(state.subsets, subsets.place_of(state.subsets, basis), codes)
+    j = subsets.place_of(state.subsets, basis)
+    if j == NONE:
+        return
+    cell = subsets.cell_of(state.subsets, j, codes)
     if surprise.add_evidence_in(state.surprise, cell, reward, p, phi):
         subsets.forget_cell(state.subsets, cell)
         _note_event(state, ROW_FORGOTTEN, NONE)
@@ -396,6 +479,7 @@ def _restart(state: ScoutState) -> None:
         book[0]["restarts"],
     )
     subsets.forget_all(state.subsets)
+    wide_rounds.close(state.wide_rounds)
     averaging.temper(state.weights)
     surprise.calm_down(state.surprise)
     state.blind[0] = 0.5
@@ -414,7 +498,9 @@ def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, rewa
     k = regimes.recognise(state.regimes, state.subsets, observed, codes, action, reward, p, phi)
     if k == NONE:
         return
-    age = regimes.restore(state.regimes, k, state.subsets, state.weights, state.blind)
+    age = regimes.restore(
+        state.regimes, k, state.subsets, state.weights, state.wide_rounds, state.blind
+    )
     surprise.calm_down(state.surprise)
     book[0]["age"] = max(book[0]["age"], min(age, MOST_AGE_RESTORED))
     book[0]["stale"] = 1

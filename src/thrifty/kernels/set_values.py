@@ -1,6 +1,6 @@
 """What each observation set is worth: V(I), the mean reward of acting by psi_I less the price of I.
 
-The mean runs over a pool of states that were seen in full, or nearly so, not long ago. Acting by
+The mean runs over the states of the last wide rounds, seen in full or nearly so. Acting by
 psi_I means taking the action of the largest mean m(a, psi_I), the average over the short list of
 those sets' means that psi_I allows, by their weights.
 """
@@ -17,50 +17,46 @@ from thrifty.kernels.averaging import MOST_LISTED, Weights
 from thrifty.kernels.compile import apart, inner
 from thrifty.kernels.observation_sets import price_of
 from thrifty.kernels.subsets import Subsets, cell_of, place_of, shrunk, within
+from thrifty.kernels.wide_rounds import MOST_ROUNDS, WideRounds
 
-POOL = 150
+STATES = 150
 PRIOR_PULLS = 1.0
 OPTIMISM = 0.2
 MOST_CANDIDATES = MOST_LISTED * (MOST_LISTED + 1) // 2
 
 
-class Pool(NamedTuple):
-    """The last states that were seen, which of their features were, and room to compute in.
+class Comparison(NamedTuple):
+    """The sets compared last, and room to compute in.
 
-    `means` are those of the listed sets in the pooled states; `candidates` are the sets compared
-    last, so many of them, and `worth` their values and prices.
+    `means` are those of the listed sets in the last states; `candidates` are the sets, so many of
+    them, and `worth` their values and prices.
     """
 
-    states: Ints
-    observed: Ints
-    clock: Ints
     means: Floats
     candidates: Ints
     compared: Ints
     worth: Floats
 
 
-def initial(n_features: int, n_actions: int) -> Pool:
-    """Return an empty pool."""
-    return Pool(
-        states=np.full((POOL, n_features), NONE),
-        observed=np.zeros(POOL, np.int64),
-        clock=np.zeros(1, np.int64),
-        means=np.zeros((MOST_LISTED, POOL, n_actions)),
+def initial(n_actions: int) -> Comparison:
+    """Return a comparison of nothing."""
+    return Comparison(
+        means=np.zeros((MOST_LISTED, STATES, n_actions)),
         candidates=np.zeros(MOST_CANDIDATES, np.int64),
         compared=np.zeros(1, np.int64),
         worth=np.zeros((MOST_CANDIDATES, 2)),
     )
 
 
-@apart
-def pour(pool: Pool, codes: Ints, observed: Mask) -> None:
-    """Put a state into the pool, in the place of the oldest."""
-    place = pool.clock[0] % POOL
-    for i in range(codes.size):
-        pool.states[place, i] = codes[i]
-    pool.observed[place] = observed
-    pool.clock[0] += 1
+@inner
+def _number(rounds: WideRounds) -> int:
+    return min(rounds.clock[0], STATES)
+
+
+@inner
+def _place(rounds: WideRounds, k: int) -> int:
+    """Return where the k-th of the last states is."""
+    return (rounds.clock[0] - 1 - k) % MOST_ROUNDS
 
 
 @inner
@@ -98,97 +94,108 @@ def predicted(
 
 @apart
 def best_set(
-    subsets: Subsets, weights: Weights, pool: Pool, prices: Floats, mean: float, budget: float
+    subsets: Subsets,
+    weights: Weights,
+    rounds: WideRounds,
+    comparison: Comparison,
+    prices: Floats,
+    mean: float,
+    budget: float,
 ) -> tuple[int, float]:
     """Return the best of the listed sets and of the unions of two of them, and its value.
 
     A set that costs more than the budget can be bought in some rounds only, and is worth as much
     less; the empty set, which is bought in the others, comes first.
     """
-    pool.compared[0] = 0
-    if pool.clock[0] == 0:
+    comparison.compared[0] = 0
+    if rounds.clock[0] == 0:
         return 0, 0.0
-    _note_means(subsets, weights, pool, mean)
+    _note_means(subsets, weights, rounds, comparison, mean)
     for k in range(weights.length[0]):
         for other in range(k, weights.length[0]):
             one, two = subsets.masks[weights.listed[k]], subsets.masks[weights.listed[other]]
             j = place_of(subsets, one | two)
-            if j != NONE and not _was_compared(pool, j):
-                value = _value(subsets, weights, pool, subsets.masks[j])
-                _compare(pool, j, value, price_of(subsets.masks[j], prices))
-    return _best(pool, budget)
+            if j != NONE and not _was_compared(comparison, j):
+                value = _value(subsets, weights, rounds, comparison, subsets.masks[j])
+                _compare(comparison, j, value, price_of(subsets.masks[j], prices))
+    return _best(comparison, budget)
 
 
 @apart
-def _note_means(subsets: Subsets, weights: Weights, pool: Pool, mean: float) -> None:
-    """Compute the listed sets' means in the pooled states, a little larger if little is known."""
+def _note_means(
+    subsets: Subsets, weights: Weights, rounds: WideRounds, comparison: Comparison, mean: float
+) -> None:
+    """Compute the listed sets' means in the last states, a little larger if little is known."""
     for k in range(weights.length[0]):
         j = weights.listed[k]
-        for t in range(min(pool.clock[0], POOL)):
-            if within(subsets.masks[j], pool.observed[t]):
-                cell = cell_of(subsets, j, pool.states[t])
+        for t in range(_number(rounds)):
+            place = _place(rounds, t)
+            if within(subsets.masks[j], rounds.observed[place]):
+                cell = cell_of(subsets, j, rounds.states[place])
                 for a in range(subsets.pulls.shape[1]):
                     centre = centre_of(subsets, a, mean)
                     bonus = OPTIMISM / math.sqrt(subsets.pulls[cell, a] + 1)
                     value = mean_of(subsets, j, cell, a, centre) + bonus
-                    pool.means[k, t, a] = min(1.0, value)
+                    comparison.means[k, t, a] = min(1.0, value)
 
 
 @inner
 def _mixed(
-    subsets: Subsets, weights: Weights, pool: Pool, mask: Mask, t: int, action: int
+    subsets: Subsets, weights: Weights, comparison: Comparison, mask: Mask, t: int, action: int
 ) -> float:
-    """Return m(a, psi_I) in a pooled state."""
+    """Return m(a, psi_I) in one of the last states."""
     total = 0.0
     value = 0.0
     for k in range(weights.length[0]):
         if within(subsets.masks[weights.listed[k]], mask):
             total += weights.shares[k]
-            value += weights.shares[k] * pool.means[k, t, action]
+            value += weights.shares[k] * comparison.means[k, t, action]
     return value / total
 
 
 @apart
-def _value(subsets: Subsets, weights: Weights, pool: Pool, mask: Mask) -> float:
-    """Return the mean over the pool of max_a m(a, psi_I), or -inf if I was never seen whole."""
+def _value(
+    subsets: Subsets, weights: Weights, rounds: WideRounds, comparison: Comparison, mask: Mask
+) -> float:
+    """Return the mean of max_a m(a, psi_I) over the last states, or -inf if I was never whole."""
     total = 0.0
     states = 0
-    for t in range(min(pool.clock[0], POOL)):
-        if within(mask, pool.observed[t]):
+    for t in range(_number(rounds)):
+        if within(mask, rounds.observed[_place(rounds, t)]):
             best = 0.0
             for a in range(subsets.pulls.shape[1]):
-                best = max(best, _mixed(subsets, weights, pool, mask, t, a))
+                best = max(best, _mixed(subsets, weights, comparison, mask, t, a))
             total += best
             states += 1
     return total / states if states > 0 else -np.inf
 
 
 @inner
-def _was_compared(pool: Pool, j: int) -> bool:
-    for k in range(pool.compared[0]):
-        if pool.candidates[k] == j:
+def _was_compared(comparison: Comparison, j: int) -> bool:
+    for k in range(comparison.compared[0]):
+        if comparison.candidates[k] == j:
             return True
     return False
 
 
 @inner
-def _compare(pool: Pool, j: int, value: float, price: float) -> None:
+def _compare(comparison: Comparison, j: int, value: float, price: float) -> None:
     """Write down a candidate."""
-    place = pool.compared[0]
-    pool.candidates[place] = j
-    pool.worth[place, 0] = value
-    pool.worth[place, 1] = price
-    pool.compared[0] += 1
+    place = comparison.compared[0]
+    comparison.candidates[place] = j
+    comparison.worth[place, 0] = value
+    comparison.worth[place, 1] = price
+    comparison.compared[0] += 1
 
 
 @inner
-def _best(pool: Pool, budget: float) -> tuple[int, float]:
+def _best(comparison: Comparison, budget: float) -> tuple[int, float]:
     best = 0
-    value = pool.worth[0, 0]
-    for k in range(1, pool.compared[0]):
-        price = pool.worth[k, 1]
+    value = comparison.worth[0, 0]
+    for k in range(1, comparison.compared[0]):
+        price = comparison.worth[k, 1]
         often = budget / price if price > budget else 1.0
-        other = often * (pool.worth[k, 0] - price) + (1 - often) * pool.worth[0, 0]
+        other = often * (comparison.worth[k, 0] - price) + (1 - often) * comparison.worth[0, 0]
         if other > value:
             best, value = k, other
-    return pool.candidates[best], value
+    return comparison.candidates[best], value

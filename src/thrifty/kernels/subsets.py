@@ -5,9 +5,10 @@ unbiased sample of r(a, psi_J) for every J with B within J within O, and in gene
 given psi_J the action tells nothing more about what was not observed in J. So a round teaches the
 tables between B and O, and `learn` is the only way into them.
 
-The sets are all subsets of the features, or those of at most K features if all would have too many
-partial states. Two tables are kept of each set: of all rounds that may teach it, with a memory of
-MEMORY visits to a cell, and of wide rounds alone (those that explore or probe), which compare sets.
+The sets are all subsets of the features. If these would have too many partial states there are the
+sets of at most K features, and room for GROWN larger ones, which come and go (see `growth`). Two
+tables are kept of each set: of all rounds that may teach it, with a memory of MEMORY visits to a
+cell, and of wide rounds alone (those that explore or probe), which compare sets.
 """
 
 from __future__ import annotations
@@ -20,18 +21,24 @@ import numpy as np
 
 from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.compile import apart, inner
+from thrifty.kernels.partial_states import contains
 
-MOST_NUMBERS = 450_000
-"""So many means, of cells and actions, at the most."""
+MOST_NUMBERS, MOST_NUMBERS_WHEN_GROWING = 450_000, 60_000
+"""So many means, of cells and actions, at the most: of all sets, or else of the small ones."""
+GROWN, MOST_CELLS = 24, 256
+"""So many larger sets, of so many partial states each at the most."""
+NO_SET = NONE
+"""The mask of a place without a set: within no other, for Scout takes 63 features at the most."""
 MEMORY = 80.0
 """So many visits to a cell count; the older ones fade."""
 
 
 class Subsets(NamedTuple):
-    """The sets in the order of their size, the empty one first, and their tables, end to end.
+    """The fixed sets in the order of their size, the empty one first, the grown ones behind them.
 
-    A set's cells are numbered by the levels of its features, the first one fastest; `rests` is the
-    set without its `first` feature, from whose numbers they are made. `order` sorts the masks.
+    Their tables lie end to end. A set's cells are numbered by the levels of its features, the first
+    one fastest; `rests` is a fixed set without its `first` feature, from whose numbers they are
+    made. `order` sorts the fixed masks. `bindings` counts how often a place got another set.
     """
 
     levels: Ints
@@ -40,6 +47,7 @@ class Subsets(NamedTuple):
     rests: Ints
     offsets: Ints
     order: Ints
+    bindings: Ints
     pulls: Floats
     sums: Floats
     wide_pulls: Floats
@@ -48,45 +56,56 @@ class Subsets(NamedTuple):
 
 
 def initial(levels: Ints, n_actions: int, most: int) -> Subsets:
-    """Return empty tables of the sets of at most `most` features, or of as many sets as fit."""
+    """Return empty tables of the sets of at most `most` features, as far as there is room."""
     n = levels.size
-    sets = _sets_that_fit(levels.tolist(), most, MOST_NUMBERS // n_actions)
+    sets, grown = _sets_that_fit(levels.tolist(), most, n_actions)
     bits = [1 << (n - 1 - i) for i in range(n)]
-    masks = np.array([_signed(sum(bits[i] for i in it)) for it in sets], np.int64)
+    masks = np.array([sum(bits[i] for i in it) for it in sets], np.int64)
     places = {it: k for k, it in enumerate(sets)}
-    sizes = [prod(int(levels[i]) for i in it) for it in sets]
+    sizes = [prod(int(levels[i]) for i in it) for it in sets] + [MOST_CELLS] * grown
     shape = (sum(sizes), n_actions)
     return Subsets(
         levels=levels.copy(),
-        masks=masks,
+        masks=np.concatenate([masks, np.full(grown, NO_SET)]),
         firsts=np.array([it[0] if it else NONE for it in sets], np.int64),
         rests=np.array([places[it[1:]] if it else NONE for it in sets], np.int64),
         offsets=np.cumsum([0, *sizes], dtype=np.int64),
         order=np.argsort(masks),
+        bindings=np.zeros(len(sizes), np.int64),
         pulls=np.zeros(shape),
         sums=np.zeros(shape),
         wide_pulls=np.zeros(shape),
         wide_sums=np.zeros(shape),
-        cells=np.zeros(len(sets), np.int64),
+        cells=np.zeros(len(sizes), np.int64),
     )
 
 
-def _signed(mask: int) -> int:
-    return mask - 2**64 if mask >= 2**63 else mask
+def _sets_that_fit(
+    levels: list[int], most: int, n_actions: int
+) -> tuple[list[tuple[int, ...]], int]:
+    """Return all sets of at most `most` features, or the small ones, and how many may grow.
 
-
-def _sets_that_fit(levels: list[int], most: int, room: int) -> list[tuple[int, ...]]:
-    """Return the sets of at most K <= most features, K as large as there is room for their cells.
-
-    >>> _sets_that_fit([2, 2, 2], most=3, room=20)  # one of 1, three of 2 and three of 4
-    [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+    >>> _sets_that_fit([2, 2], most=2, n_actions=3)
+    ([(), (0,), (1,), (0, 1)], 0)
+    >>> sets, grown = _sets_that_fit([3] * 30, most=30, n_actions=3)
+    >>> len(sets), len(sets[-1]), grown
+    (466, 2, 24)
     """
-    sets: list[tuple[int, ...]] = [()]
-    for size in range(1, min(most, len(levels)) + 1):
-        if size > 1 and sum(_cells(levels, k) for k in range(size + 1)) > room:
-            break
-        sets += combinations(range(len(levels)), size)
-    return sets
+    most = min(most, len(levels))
+    largest, grown = most, 0
+    if _numbers(levels, most, n_actions) > MOST_NUMBERS:
+        largest = 1
+        while _numbers(levels, largest + 1, n_actions) <= MOST_NUMBERS_WHEN_GROWING:
+            largest += 1
+        grown = GROWN
+    return [
+        it for size in range(largest + 1) for it in combinations(range(len(levels)), size)
+    ], grown
+
+
+def _numbers(levels: list[int], largest: int, n_actions: int) -> int:
+    """Return how many means the tables of all sets of at most so many features have."""
+    return n_actions * sum(_cells(levels, size) for size in range(largest + 1))
 
 
 def _cells(levels: list[int], size: int) -> int:
@@ -105,15 +124,19 @@ def _cells(levels: list[int], size: int) -> int:
 
 
 @inner
-def size_of(subsets: Subsets, j: int) -> int:
-    """Return how many partial states set j has."""
-    return subsets.offsets[j + 1] - subsets.offsets[j]
-
-
-@inner
 def within(one: Mask, other: Mask) -> bool:
     """Whether all features of the one are features of the other."""
     return one & ~other == 0
+
+
+@inner
+def n_features(subsets: Subsets, j: int) -> int:
+    """Return how many features set j has."""
+    n = subsets.levels.size
+    number = 0
+    for i in range(n):
+        number += contains(subsets.masks[j], i, n)
+    return number
 
 
 @apart
@@ -128,15 +151,39 @@ def place_of(subsets: Subsets, mask: Mask) -> int:
             high = middle
     if low < subsets.order.size and subsets.masks[subsets.order[low]] == mask:
         return subsets.order[low]
+    for j in range(subsets.order.size, subsets.masks.size):
+        if subsets.masks[j] == mask:
+            return j
     return NONE
+
+
+@inner
+def ticket_of(subsets: Subsets, j: int) -> int:
+    """Return a number that stands for set j for as long as it has its place."""
+    return j + subsets.masks.size * subsets.bindings[j]
+
+
+@inner
+def set_with(subsets: Subsets, ticket: int) -> int:
+    """Return the number of the set that got this ticket, or NONE if its place has another now."""
+    j = ticket % subsets.masks.size
+    return j if subsets.bindings[j] == ticket // subsets.masks.size else NONE
 
 
 @inner
 def cell_of(subsets: Subsets, j: int, codes: Ints) -> int:
     """Return the cell of set j that has these codes."""
+    return cell_in_place(subsets, j, subsets.masks[j], codes)
+
+
+@inner
+def cell_in_place(subsets: Subsets, j: int, mask: Mask, codes: Ints) -> int:
+    """Return the cell with these codes of the set with this mask that has, or had, place j."""
+    start = subsets.offsets[j]
+    if j >= subsets.order.size:
+        return start + number_of(subsets.levels, mask, codes)
     cell = 0
     stride = 1
-    start = subsets.offsets[j]
     while j != 0:
         i = subsets.firsts[j]
         cell += stride * codes[i]
@@ -145,19 +192,30 @@ def cell_of(subsets: Subsets, j: int, codes: Ints) -> int:
     return start + cell
 
 
+@inner
+def number_of(levels: Ints, mask: Mask, codes: Ints) -> int:
+    """Return which of the mask's partial states these codes are in."""
+    number = 0
+    stride = 1
+    for i in range(levels.size):
+        if contains(mask, i, levels.size):
+            number += stride * codes[i]
+            stride *= levels[i]
+    return number
+
+
 @apart
 def find_cells(subsets: Subsets, observed: Mask, codes: Ints) -> None:
-    """Note the cells of all sets within the observed one, each from a smaller set's."""
+    """Note the cells of all sets within the observed one, a fixed one's from a smaller set's."""
     for j in range(subsets.masks.size):
         if within(subsets.masks[j], observed):
-            number = 0
-            if j != 0:
+            if j == 0 or j >= subsets.order.size:
+                subsets.cells[j] = cell_of(subsets, j, codes)
+            else:
                 i = subsets.firsts[j]
                 rest = subsets.rests[j]
-                number = codes[i] + subsets.levels[i] * (
-                    subsets.cells[rest] - subsets.offsets[rest]
-                )
-            subsets.cells[j] = subsets.offsets[j] + number
+                number = subsets.cells[rest] - subsets.offsets[rest]
+                subsets.cells[j] = subsets.offsets[j] + codes[i] + subsets.levels[i] * number
 
 
 @inner
@@ -175,10 +233,27 @@ def learn(subsets: Subsets, basis: Mask, observed: Mask, action: int, reward: fl
     """Teach every set between the basis and the observed one, whose cells have been found."""
     for j in range(subsets.masks.size):
         if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
-            cell = subsets.cells[j]
-            learn_one(subsets, cell, action, reward)
-            subsets.wide_pulls[cell, action] += 1
-            subsets.wide_sums[cell, action] += reward
+            learn_wide(subsets, subsets.cells[j], action, reward)
+
+
+@inner
+def learn_wide(subsets: Subsets, cell: int, action: int, reward: float) -> None:
+    """Add the reward of a wide round to both tables of a cell."""
+    learn_one(subsets, cell, action, reward)
+    subsets.wide_pulls[cell, action] += 1
+    subsets.wide_sums[cell, action] += reward
+
+
+@apart
+def bind(subsets: Subsets, j: int, mask: Mask) -> None:
+    """Give the place of grown set j to the set with this mask, of which nothing is known yet."""
+    subsets.masks[j] = mask
+    subsets.bindings[j] += 1
+    for cell in range(subsets.offsets[j], subsets.offsets[j + 1]):
+        forget_cell(subsets, cell)
+        for a in range(subsets.pulls.shape[1]):
+            subsets.wide_pulls[cell, a] = 0.0
+            subsets.wide_sums[cell, a] = 0.0
 
 
 @inner

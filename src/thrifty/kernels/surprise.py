@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.arrays import Floats
-from thrifty.kernels.compile import apart, inner
+from thrifty.kernels.compile import inner
 from thrifty.kernels.likelihood import log_ratio
 
 WORSE = (0.4, 0.6, 0.8)
@@ -56,10 +56,16 @@ def add_evidence_in(
     return True
 
 
-@apart
+@inner
 def calm_down(surprise: Surprise) -> None:
     """Start all sums afresh."""
     for k in range(surprise.sums.size):
         surprise.sums[k] = 0.0
-    for cell in range(surprise.cells.size):
+    calm_down_in(surprise, 0, surprise.cells.size)
+
+
+@inner
+def calm_down_in(surprise: Surprise, start: int, stop: int) -> None:
+    """Start the sums of these cells afresh."""
+    for cell in range(start, stop):
         surprise.cells[cell] = 0.0

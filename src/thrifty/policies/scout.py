@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels import scout as kernel
-from thrifty.kernels.partial_states import MAX_FEATURES
 from thrifty.parameters import Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
 from thrifty.rounds import Purchase
 from thrifty.seeds import Seed
 
+MOST_FEATURES = 63
 KINDS = ("exploit", "explore", "probe", "save")
 EVENTS = ("restart", "regime restored", "row forgotten", "price alarm")
 
@@ -67,7 +67,7 @@ class Scout(CompiledPolicy):
         seed: Seed = None,
     ) -> None:
         super().__init__(problem, seed=seed, max_features=max_features, budget=budget)
-        require_masks_fit(problem, MAX_FEATURES, "Scout")
+        require_masks_fit(problem, MOST_FEATURES, "Scout")
         self._state = kernel.initial(problem.levels, problem.n_actions, **self.parameters)
 
     @property
@@ -86,16 +86,16 @@ class Scout(CompiledPolicy):
     def reasons(self, purchase: Purchase) -> Callable[[], dict[str, Any]]:
         """Say why it bought: the kind of round, how sure it is, and the sets that it compared."""
         state, book = self._state, self._state.book[0]
-        compared = int(state.pool.compared[0])
-        candidates = state.pool.candidates[:compared]
+        compared = int(state.comparison.compared[0])
+        candidates = state.comparison.candidates[:compared]
         return partial(
             _reasons,
             self.problem.feature_names,
             KINDS[purchase.purpose % kernel.KINDS],
-            int(state.subsets.masks[purchase.purpose // kernel.KINDS]),
+            int(state.subsets.masks[purchase.purpose // kernel.KINDS % len(state.subsets.masks)]),
             float(book["certainty"]),
             state.subsets.masks[candidates],
-            state.pool.worth[:compared].copy(),
+            state.comparison.worth[:compared].copy(),
             np.exp(state.weights.log[candidates]),
         )
 
