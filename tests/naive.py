@@ -409,12 +409,21 @@ class NCCUCRL2(Lookers):
         unseen_mass: bool = False,
         whole_window: bool = False,
         last_tie: bool = False,
+        unseen: float | None = None,
+        reward_scale: float = 1.0,
+        cost_scale: float = 1.0,
+        probability_scale: float = 1.0,
+        clip: bool = False,
+        observed_range: bool = False,
         by_lp: bool = False,
     ) -> None:
         super().__init__(levels, n_actions)
         self.horizon, self.window, self.delta = horizon, window, delta
         self.cost_range, self.sweeps, self.simplex = cost_range, sweep_first, simplex
         self.unseen_mass, self.whole_window, self.last_tie = unseen_mass, whole_window, last_tie
+        self.unseen, self.clip, self.observed_range = unseen, clip, observed_range
+        self.reward_scale, self.cost_scale = reward_scale, cost_scale
+        self.probability_scale = probability_scale
         self.by_lp = by_lp
 
     def in_window(self) -> list[Round]:
@@ -426,18 +435,27 @@ class NCCUCRL2(Lookers):
     def reward_radius(self, count: int) -> float:
         psis = self.psi_tot
         log = math.log(self.horizon * self.n_actions * psis * self.window / self.delta)
-        return min(1.0, math.sqrt(log / max(1, count)))
+        radius = math.sqrt(log / max(1, count))
+        return self.reward_scale * (radius if self.clip else min(1.0, radius))
 
     def cost_radius(self, count: int) -> float:
         log = math.log(self.horizon * len(self.levels) * self.window / self.delta)
-        return min(self.cost_range, math.sqrt(2 * log / max(1, count)))
+        radius = self.cost_scale * min(self.cost_range, math.sqrt(2 * log / max(1, count)))
+        if not self.observed_range:
+            return radius
+        paid = [cost for r in self.history for i, cost in enumerate(r.costs) if r.bought(i)]
+        return radius * (max(paid) - min(paid)) if paid else 0.0
 
     def probability_radius(self, count: int) -> float:
         log = math.log(2 * self.horizon * 2 ** len(self.levels) / self.delta)
-        return min(1.0, math.sqrt(2 * self.psi_tot * log / max(1, count)))
+        radius = min(1.0, math.sqrt(2 * self.psi_tot * log / max(1, count)))
+        return self.probability_scale * radius
 
     def optimistic_reward(self, rewards: Sequence[float]) -> float:
-        return sum(rewards) / max(1, len(rewards)) + self.reward_radius(len(rewards))
+        if not rewards:
+            return min(1.0, self.reward_radius(0)) if self.unseen is None else self.unseen
+        value = sum(rewards) / len(rewards) + self.reward_radius(len(rewards))
+        return min(1.0, value) if self.clip else value
 
     def values(self, codes: Codes) -> list[float]:
         rewards = self.rewards(self.in_window())

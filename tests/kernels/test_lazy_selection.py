@@ -20,6 +20,14 @@ from thrifty.rounds import Observation
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 HISTORIES = 10 if COMPILED else 4
 OPTIONS = ("sweep_first", "simplex", "unseen_mass", "whole_window", "last_tie")
+REPAIRS: dict[str, tuple[Any, ...]] = {
+    "unseen": (None, 0.5, 0.7),
+    "reward_scale": (0.0, 0.05, 1.0),
+    "cost_scale": (0.02, 1.0),
+    "probability_scale": (0.0, 0.5, 1.0),
+    "clip": (False, True),
+    "observed_range": (False, True),
+}
 LEVELS = [(3,), (2, 3), (1, 2, 2), (2, 2, 1, 3), (2, 1, 2, 2, 1), (2, 1, 2, 1, 2, 1)]
 REWARDS = ("binary", "eighths", "floats")
 COSTS = ("zero", "equal", "sixteenths", "floats")
@@ -183,6 +191,42 @@ def test_of_64_features_the_first_set_of_which_nothing_is_known_is_found() -> No
         assert np.flatnonzero(policy.choose_features().mask).tolist() == bought
 
 
+def test_what_was_never_tried_is_worth_less_than_what_pays() -> None:
+    repaired = {"unseen": 0.75, "reward_scale": 0.0, "probability_scale": 0.0, "clip": True}
+    pair = ncc_pair((2, 2), 2, 0, horizon=10, window=9, delta=0.5, cost_range=0.0, **repaired)
+    # {feature 2} has seen one state, which is worth 0 and 0.75, whatever is tried next: a tie.
+    pair.learn(Observation([-1, 1], [np.nan, 0.0]), 0, 0.0)
+    assert pair.choose_alike() == ((False, False), 0)
+    # Another state pays 1. Half of the rounds had it: V = (1 + 0.75) / 2.
+    pair.learn(Observation([-1, 0], [np.nan, 0.0]), 0, 1.0)
+    assert pair.choose_alike() == ((False, True), 0)
+    assert pair.twin.worth == {
+        (False, False): 0.75,
+        (False, True): 0.875,
+        (True, False): 0.75,
+        (True, True): 0.75,
+    }
+
+
+def test_clipped_rewards_are_at_most_1_and_others_at_most_their_mean_plus_1() -> None:
+    for clip, values in ((False, [1.5, 1.0]), (True, [1.0, 1.0])):
+        pair = ncc_pair((2,), 2, 0, horizon=10, window=9, delta=0.5, clip=clip)
+        pair.learn(Observation([1], [0.25]), 0, 0.5)
+        assert pair.policy.action_values(Observation([1], [0.25])).tolist() == values
+        assert pair.twin.values((1,)) == values
+
+
+def test_the_radius_of_costs_is_in_units_of_the_costs_paid() -> None:
+    pair = ncc_pair((2, 2), 2, 0, horizon=10, window=9, delta=0.5, observed_range=True)
+    assert pair.choose_alike() == ((False, False), 0)  # no range is known yet
+    pair.learn(Observation([1, 1], [0.25, 0.5]), 0, 0.5)
+    # Prices of 0.25 - 0.25 and of 0.5 - 0.25, and {1, 2} is worth 1.5, so that it is the best.
+    assert pair.choose_alike() == ((True, True), 0)
+    assert isinstance(pair.twin, naive.NCCUCRL2)
+    assert pair.twin.prices() == [0.0, 0.25]
+    assert pair.twin.worth[True, True] == 1.25
+
+
 # Random histories.
 
 
@@ -193,6 +237,19 @@ def test_random_histories(levels: tuple[int, ...], forced: bool) -> None:
     for k in range(HISTORIES):
         rounds = 40 if len(levels) > 4 else 60
         pair = ncc_pair(levels, int(rng.integers(1, 4)), k, **random_settings(rng, rounds))
+        rewards, costs = str(rng.choice(REWARDS)), str(rng.choice(COSTS))
+        pair.follow(rng, rounds, rewards, costs, forced=forced)
+
+
+@pytest.mark.parametrize("forced", [True, False])
+@pytest.mark.parametrize("levels", LEVELS)
+def test_random_histories_of_repairs(levels: tuple[int, ...], forced: bool) -> None:
+    rng = np.random.default_rng([len(levels), forced, 2])
+    for k in range(HISTORIES):
+        rounds = 40 if len(levels) > 4 else 60
+        repairs = {name: values[rng.integers(len(values))] for name, values in REPAIRS.items()}
+        chosen = random_settings(rng, rounds) | repairs
+        pair = ncc_pair(levels, int(rng.integers(1, 4)), k, **chosen)
         rewards, costs = str(rng.choice(REWARDS)), str(rng.choice(COSTS))
         pair.follow(rng, rounds, rewards, costs, forced=forced)
 

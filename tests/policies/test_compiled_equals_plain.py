@@ -24,6 +24,7 @@ DRAWS = {
     "epsilon-greedy": 2,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
+    "ncc-ucrl2-repaired": 1,
     "scout": 3,
     "sim-oos": 1,
     "uniform": 1,
@@ -41,8 +42,17 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "epsilon-greedy": {"epsilon": 0.2},
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
+    "ncc-ucrl2-repaired": {"window": 40},
     "ps-linucb": {"omega": 15},
     "sw-ucb": {"tau": 20},
+}
+REPAIRED = {
+    "unseen": 0.7,
+    "reward_scale": 0.05,
+    "cost_scale": 0.02,
+    "probability_scale": 0.0,
+    "clip": True,
+    "observed_range": True,
 }
 WORLDS: dict[str, World | Callable[[int], Replay]] = {
     "small": SMALL_WORLD,
@@ -92,11 +102,14 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         parameters["horizon"] = horizon
     if name == "ncc-ucrl2-published":
         parameters = {"cost_range": 0.05, **published, **parameters}
+    if name == "ncc-ucrl2-repaired":
+        parameters = {**REPAIRED, **parameters}
     twins: dict[str, Callable[..., naive.Twin]] = {
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,
         "ncc-ucrl2-published": naive.NCCUCRL2,
+        "ncc-ucrl2-repaired": naive.NCCUCRL2,
         "ps-linucb": naive.PSLinUCB,
         "scout": naive.Scout,
         "sim-oos": naive.SimOOS,

@@ -34,12 +34,21 @@ ACTION_DRAWS = 1
 
 
 class Bounds(NamedTuple):
-    """The logarithms in the confidence radii, and the choices that the paper leaves or changes."""
+    """The logarithms in the confidence radii, and the choices that the paper leaves or changes.
+
+    Each radius is multiplied by its scale; `unseen` is the r~ of a pair of which nothing is known.
+    """
 
     reward: float
     cost: float
     probability: float
+    reward_scale: float
+    cost_scale: float
+    probability_scale: float
+    unseen: float
     cost_range: float
+    clip: bool
+    observed_range: bool
     sweep: int
     simplex: bool
     unseen_mass: bool
@@ -50,7 +59,7 @@ class NCCUCRL2State(NamedTuple):
     """The bounds, the counts, and the window.
 
     The last rounds stand in a ring: cell, action and reward, and the costs paid (nan if none);
-    `clock` counts rounds.
+    `clock` counts rounds. `paid` are the lowest and the highest cost of all rounds.
     """
 
     bounds: Bounds
@@ -62,6 +71,7 @@ class NCCUCRL2State(NamedTuple):
     ring_costs: Floats
     cost_sums: Floats
     cost_counts: Ints
+    paid: Floats
 
 
 def initial(
@@ -77,18 +87,31 @@ def initial(
     unseen_mass: bool,
     whole_window: bool,
     last_tie: bool,
+    unseen: float | None,
+    reward_scale: float,
+    cost_scale: float,
+    probability_scale: float,
+    clip: bool,
+    observed_range: bool,
 ) -> NCCUCRL2State:
     """Return the state before the first round."""
     n = levels.size
     log_psi_tot = float(np.log(levels + 1.0).sum())
     in_window = min(window if whole_window else window - 1, horizon)
+    log_reward = math.log(horizon) + math.log(n_actions * window / delta) + log_psi_tot
     bounds = Bounds(
-        reward=math.log(horizon) + math.log(n_actions * window / delta) + log_psi_tot,
+        reward=log_reward,
         cost=2 * (math.log(horizon) + math.log(n * window / delta)),
         probability=_exp(
             math.log(2 * (math.log(2 * horizon / delta) + n * math.log(2))) + log_psi_tot
         ),
+        reward_scale=reward_scale,
+        cost_scale=cost_scale,
+        probability_scale=probability_scale,
+        unseen=_unknown(log_reward, reward_scale, clip) if unseen is None else unseen,
         cost_range=float(cost_range),
+        clip=clip,
+        observed_range=observed_range,
         sweep=sweep_rounds(n) if sweep_first else 0,
         simplex=simplex,
         unseen_mass=unseen_mass,
@@ -104,7 +127,14 @@ def initial(
         ring_costs=np.zeros((in_window, n)),
         cost_sums=np.zeros(n),
         cost_counts=np.zeros(n, np.int64),
+        paid=np.array([np.inf, -np.inf]),
     )
+
+
+def _unknown(log_reward: float, scale: float, clip: bool) -> float:
+    """Return r~ of a mean of 0 with a count of 0."""
+    radius = math.sqrt(log_reward)
+    return min(1.0, scale * radius) if clip else scale * min(1.0, radius)
 
 
 def _exp(x: float) -> float:
@@ -120,24 +150,38 @@ def radius(numerator: float, count: float, most: float) -> float:
 @jit
 def index(state: NCCUCRL2State, codes: Ints) -> Floats:
     """Return the optimistic reward r~ = r_hat + C(a, psi; w) of every action, on the grid."""
-    tables = state.tables
-    values = np.empty(tables.pulls.shape[1])
-    c = find_cell(tables, codes)
+    values = np.empty(state.tables.pulls.shape[1])
+    c = find_cell(state.tables, codes)
     for a in range(values.size):
-        pulls = 0 if c == NONE else tables.pulls[c, a]
-        mean = 0.0 if pulls == 0 else tables.sums[c, a] / pulls
-        values[a] = on_grid(mean + radius(state.bounds.reward, pulls, 1.0))
+        values[a] = on_grid(optimistic_reward(state, c, a))
     return values
+
+
+@inner
+def optimistic_reward(state: NCCUCRL2State, c: int, action: int) -> float:
+    """Return r~ of an action in cell c, which may be NONE."""
+    bounds = state.bounds
+    pulls = 0 if c == NONE else state.tables.pulls[c, action]
+    if pulls == 0:
+        return bounds.unseen
+    most = math.inf if bounds.clip else 1.0
+    value = state.tables.sums[c, action] / pulls
+    value += bounds.reward_scale * radius(bounds.reward, pulls, most)
+    return min(value, 1.0) if bounds.clip else value
 
 
 @inner
 def optimistic_prices(state: NCCUCRL2State) -> Floats:
     """Return c~ = c_hat - C(i; w) of every feature (15), on the grid."""
+    bounds = state.bounds
+    most, scale = bounds.cost_range, bounds.cost_scale
+    if bounds.observed_range:
+        scale *= max(0.0, state.paid[1] - state.paid[0])
     prices = np.empty(state.cost_sums.size)
     for i in range(prices.size):
         count = state.cost_counts[i]
         mean = state.cost_sums[i] / max(1, count)
-        prices[i] = on_grid(mean - radius(state.bounds.cost, count, state.bounds.cost_range))
+        prices[i] = on_grid(mean - scale * radius(bounds.cost, count, most))
     return prices
 
 
@@ -152,6 +196,7 @@ def choose_features(state: NCCUCRL2State, draws: Floats, mask: Bools) -> int:
         s = tables.live[k]
         if tables.sets[s]["stale"]:
             ball = radius(bounds.probability, tables.sets[s]["seen"], 1.0)
+            ball *= bounds.probability_scale
             excess = kept_excess_of(tables, s, ball, bounds.unseen_mass, bounds.simplex)
             tables.sets[s]["excess"] = on_grid(excess)
             tables.sets[s]["stale"] = 0
@@ -192,6 +237,10 @@ def update(
             if not np.isnan(costs[i]):
                 state.cost_counts[i] += 1
                 state.cost_sums[i] += costs[i]
+    for cost in costs:
+        if not np.isnan(cost):
+            state.paid[0] = min(state.paid[0], cost)
+            state.paid[1] = max(state.paid[1], cost)
     state.clock[0] += 1
 
 
@@ -212,18 +261,11 @@ def _forget(state: NCCUCRL2State, place: int) -> None:
 
 @inner
 def _refresh_edge(state: NCCUCRL2State, cell: int) -> None:
-    """Compute max_a r~(a, psi) less the r~ of an unknown pair, whose mean counts as 0."""
-    tables = state.tables
-    unknown = radius(state.bounds.reward, 0.0, 1.0)
+    """Compute max_a r~(a, psi) less the r~ of an unknown pair."""
     edge = -np.inf
-    for a in range(tables.pulls.shape[1]):
-        pulls = tables.pulls[cell, a]
-        if pulls == 0:
-            edge = max(edge, 0.0)
-        else:
-            bonus = radius(state.bounds.reward, pulls, 1.0)
-            edge = max(edge, tables.sums[cell, a] / pulls + bonus - unknown)
-    set_edge(tables, cell, edge)
+    for a in range(state.tables.pulls.shape[1]):
+        edge = max(edge, optimistic_reward(state, cell, a) - state.bounds.unseen)
+    set_edge(state.tables, cell, edge)
 
 
 @jit

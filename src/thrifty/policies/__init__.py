@@ -43,6 +43,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "linucb": LinUCB,
         "ncc-ucrl2": NCCUCRL2,
         "ncc-ucrl2-published": NCCUCRL2.published,
+        "ncc-ucrl2-repaired": NCCUCRL2.repaired,
         "oracle": Oracle,
         "ps-linucb": PSLinUCB,
         "scout": Scout,

@@ -6,7 +6,7 @@ from typing import Any
 
 from thrifty.kernels import ncc_ucrl2 as kernel
 from thrifty.kernels.partial_states import GROWING, MAX_FEATURES
-from thrifty.parameters import FLAG, LENGTH, Real, Whole
+from thrifty.parameters import FLAG, LENGTH, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
 from thrifty.seeds import Seed
@@ -34,6 +34,15 @@ class NCCUCRL2(CompiledPolicy):
     that probabilities add up to more than 1 and (17) may have no solution; then the nearest points
     of the simplex count. By default a state never seen has probability 0, as in the program.
 
+    What repairs the algorithm, all together, has names as well (see `repaired`):
+
+    - `unseen`: what an action is worth in a partial state in which it has no reward inside the
+      window, instead of the radius of a count of 0.
+    - `reward_scale`, `cost_scale`, `probability_scale`: each radius is multiplied by its scale. A
+      `probability_scale` of 0 leaves no ball: the frequencies themselves count.
+    - `clip`: r~ is at most 1, instead of its radius.
+    - `observed_range`: the radius of costs is in units of the range of all costs paid so far.
+
     `horizon` is T of the confidence radii; playing on beyond it is possible, without their
     guarantee. A window longer than the horizon holds as many rounds as the horizon.
 
@@ -53,6 +62,12 @@ class NCCUCRL2(CompiledPolicy):
         "unseen_mass": FLAG,
         "whole_window": FLAG,
         "last_tie": FLAG,
+        "unseen": Optional(Real(0)),
+        "reward_scale": Real(0),
+        "cost_scale": Real(0),
+        "probability_scale": Real(0),
+        "clip": FLAG,
+        "observed_range": FLAG,
     }
     action_draws = kernel.ACTION_DRAWS
     growing = frozenset(f"tables.{name}" for name in GROWING)
@@ -71,6 +86,12 @@ class NCCUCRL2(CompiledPolicy):
         unseen_mass: bool = False,
         whole_window: bool = False,
         last_tie: bool = False,
+        unseen: float | None = None,
+        reward_scale: float = 1.0,
+        cost_scale: float = 1.0,
+        probability_scale: float = 1.0,
+        clip: bool = False,
+        observed_range: bool = False,
         seed: Seed = None,
     ) -> None:
         parameters: dict[str, Any] = {
@@ -83,6 +104,12 @@ class NCCUCRL2(CompiledPolicy):
             "unseen_mass": unseen_mass,
             "whole_window": whole_window,
             "last_tie": last_tie,
+            "unseen": unseen,
+            "reward_scale": reward_scale,
+            "cost_scale": cost_scale,
+            "probability_scale": probability_scale,
+            "clip": clip,
+            "observed_range": observed_range,
         }
         super().__init__(problem, seed=seed, **parameters)
         require_masks_fit(problem, MAX_FEATURES, "NCCUCRL2")
@@ -110,6 +137,41 @@ class NCCUCRL2(CompiledPolicy):
             simplex=False,
             whole_window=True,
             last_tie=True,
+            seed=seed,
+        )
+
+    @classmethod
+    def repaired(
+        cls,
+        problem: Problem,
+        *,
+        horizon: int,
+        window: int = 500,
+        delta: float = 0.04,
+        unseen: float = 0.7,
+        reward_scale: float = 0.05,
+        cost_scale: float = 0.02,
+        probability_scale: float = 0.0,
+        seed: Seed = None,
+    ) -> NCCUCRL2:
+        """Return the policy of the same structure whose optimism is no larger than it can bear.
+
+        >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
+        >>> policy = NCCUCRL2.repaired(problem, horizon=1000)
+        >>> policy.choose_features().mask.tolist()  # nothing is known to be better than nothing
+        [False, False]
+        """
+        return cls(
+            problem,
+            horizon=horizon,
+            window=window,
+            delta=delta,
+            unseen=unseen,
+            reward_scale=reward_scale,
+            cost_scale=cost_scale,
+            probability_scale=probability_scale,
+            clip=True,
+            observed_range=True,
             seed=seed,
         )
 
