@@ -6,18 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.table import Table
 
 from experiments.made_up_paper import reproduction
 from experiments.small_experiments import SPEC, files_below, thrifty, written
-from figures.small_tables import table_of
+from figures.small_tables import table_of, table_of_regrets
 from thrifty import __version__
 from thrifty.cli import main
-from thrifty.commands.standings import show_standings
+from thrifty.commands.standings import comparisons, plain_standings, show_standings
 from thrifty.commands.theory import PAPERS_CHANGES, PAPERS_SETTING, growth_table
 from thrifty.commands.tune import choices_table
 from thrifty.environments import nursery
+from thrifty.experiments.measures import holm, sign_flip_test
 from thrifty.experiments.reproduction import LONGEST, THEORY
 from thrifty.experiments.results import Results, read_results
 from thrifty.experiments.spec import Entry, Experiment, catalogue
@@ -191,7 +193,43 @@ def test_standings_by_policy(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines.count(["mean", "17", "3"]) == 1
     assert lines.count(["both", "4", "6"]) == 1
     assert lines.count(["both", "82", "72"]) == 1
+    # Looking is worth 5 in each of two blocks.
+    assert lines.count(["both", "70", "50"]) == 1
+    # Regrets of A-b are 2 and 4, those of C 4 and 6; where A-b plays alone nothing is compared.
+    p = f"{sign_flip_test(np.array([-2.0, -2.0])):.4f}"  # about 1 in 2
+    assert lines.count(["both", "C", "-2", "-2", "..", "-2", p, p]) == 1
     assert lines[-1][-3:] == ["realised", "for", "one."]
+
+
+def test_the_leader_is_compared_with_the_best_other_policy_of_each_experiment() -> None:
+    entries = tuple(Entry(label, "ucb1") for label in ("A", "B", "C"))
+    first = Experiment("w/first", "First", "random", entries, (0, 1, 2))
+    second = replace(first, id="w/second")
+    results = [
+        Results(first, table_of_regrets({"A": {20: [1.0, 1.0, 1.0]}, "B": {20: [3.0, 5.0, 4.0]}})),
+        Results(
+            second,
+            table_of_regrets(
+                {"A": {20: [5.0, 6.0, 7.0]}, "B": {20: [9.0] * 3}, "C": {20: [4.0] * 3}}
+            ),
+        ),
+    ]
+    found = comparisons(results)
+    # A has the lowest mean over both; C does not play everywhere.
+    assert [(it.policy, it.other, it.mean) for it in found.values()] == [
+        ("A", "B", -3.0),
+        ("A", "C", 2.0),
+    ]
+    plain = plain_standings(results)
+    p_values = [it.p_value for it in found.values()]
+    assert [plain[it]["comparison"]["p_holm"] for it in found] == holm(p_values)
+
+
+def test_one_policy_alone_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    one = Experiment("w/one", "One", "random", (Entry("Oracle", "oracle"),), (0, 1))
+    assert comparisons([Results(one, table_of("Oracle"))]) == {}
+    show_standings([Results(one, table_of("Oracle"))])
+    assert "paired by seed" not in capsys.readouterr().out
 
 
 def test_seeds_for_choosing_have_a_folder_of_their_own(

@@ -73,6 +73,23 @@ def _regret_on(run: Run, replay: Replay) -> Floats:
     return regret
 
 
+def value_of_looking(replay: Replay) -> Floats:
+    """Return how much more the oracle gains in each round than the best action without a look.
+
+    Both by the truth's means, shape (T,): what is at stake for a policy that buys features. The
+    best action may be another one in every period.
+
+    >>> from thrifty.environments import Replay
+    >>> world = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
+    >>> value_of_looking(world).round(3).tolist()
+    [0.4, 0.4]
+    """
+    truth, plan = replay.truth, replay.truth.oracle_plan
+    blind = truth.best_rewards(np.zeros(truth.levels.size, dtype=np.bool_))
+    value: Floats = plan.gains[plan.plan_of_round] - blind[truth.reward_piece]
+    return value
+
+
 def realised_regret(run: Run, oracle_run: Run) -> Floats:
     """Return the oracle's gain minus the run's, round by round: the paper's figures.
 

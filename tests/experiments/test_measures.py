@@ -7,6 +7,7 @@ from figures.small_tables import plus, table_from, table_of, table_of_gains, tab
 from thrifty.experiments.measures import (
     bootstrap_interval,
     difference,
+    holm,
     longest,
     sign_flip_test,
     standings,
@@ -37,6 +38,8 @@ def test_standings_by_hand() -> None:
     assert (other.policy, other.seeds, other.gain) == ("other", 2, 13.0)
     assert (other.regret, other.worst) == (5.0, 6.0)
     assert (other.best_gain, other.share) == (18.0, 13 / 18)
+    # Looking is worth 5 in each of two blocks.
+    assert (oracle.reached, other.reached) == (0.7, 0.5)
 
 
 def test_standings_by_realised_regret() -> None:
@@ -48,6 +51,7 @@ def test_standings_by_realised_regret() -> None:
 def test_no_share_of_nothing() -> None:
     (row,) = standings(table_of_gains({"a": [0.0, 0.0]}))
     assert np.isnan(row.share)
+    assert np.isnan(row.reached)
 
 
 def test_only_the_longest_runs_are_summed_up() -> None:
@@ -69,6 +73,26 @@ def test_the_order_of_the_rows_is_no_matter() -> None:
 def test_differences_are_paired() -> None:
     it = difference(table_of_gains({"b": [1.0, 50.0, 7.0], "a": [3.0, 52.0, 9.0]}), "a", "b")
     assert (it.mean, it.low, it.high, it.seeds) == (2.0, 2.0, 2.0, 3)
+
+
+def test_differences_of_another_measure() -> None:
+    table = table_of_regrets({"b": {50: [1.0, 5.0]}, "a": {50: [3.0, 4.0]}})
+    assert difference(table, "a", "b", measure="expected_regret").mean == 0.5
+    assert difference(table, "a", "b").mean == 0.0
+
+
+def test_holm_by_hand() -> None:
+    assert holm([]) == []
+    assert holm([0.2]) == [0.2]
+    # Sorted: 0.01 x 4, 0.02 x 3, 0.04 x 2, 0.03 is not below what came before, and at most 1.
+    assert holm([0.5, 0.01, 0.04, 0.02]) == [0.5, 0.04, 0.08, 0.06]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_holm_keeps_the_level_of_the_family() -> None:
+    # 1,000 families of 5 true hypotheses at 5 %: more than 78 with a rejection have p < 1e-4.
+    families = np.random.default_rng(3).random((1000, 5))
+    assert sum(min(holm(it.tolist())) <= 0.05 for it in families) <= 78
 
 
 def test_the_test_keeps_its_level() -> None:

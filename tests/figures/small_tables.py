@@ -6,7 +6,14 @@ import polars as pl
 
 BLOCK = 10
 NAMES = ["policy", "seed", "horizon", "measure", "key", "round", "value"]
-WITHOUT_KEY = ("gain", "reward", "cost", "expected_regret", "realised_regret")
+WITHOUT_KEY = (
+    "gain",
+    "reward",
+    "cost",
+    "expected_regret",
+    "realised_regret",
+    "value_of_looking",
+)
 
 Row = tuple[str, int, int, str, str, int, float]
 
@@ -35,6 +42,7 @@ def rows(
         ("cost", ""): costs,
         ("expected_regret", ""): regrets,
         ("realised_regret", ""): regrets,
+        ("value_of_looking", ""): [5.0] * n,
         ("purchases", "x"): [BLOCK * float(it > 0) for it in bought],
         ("purchases", "y"): [BLOCK * float(it > 1) for it in bought],
         ("choices", "left"): left,

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from thrifty.commands.show import new_table, show
 from thrifty.errors import InvalidSpec
-from thrifty.experiments.measures import Standing, standings
+from thrifty.experiments.measures import Difference, Standing, difference, holm, standings
 from thrifty.experiments.results import Results
 from thrifty.experiments.spec import Experiment
 
@@ -35,7 +35,7 @@ def require_comparable(experiments: Sequence[Experiment]) -> None:
 
 def plain_standings(results: Sequence[Results]) -> dict[str, Any]:
     """Return every number, by experiment."""
-    return {
+    found = {
         it.experiment.id: {
             "title": it.experiment.title,
             "regret": it.experiment.regret,
@@ -43,10 +43,46 @@ def plain_standings(results: Sequence[Results]) -> dict[str, Any]:
         }
         for it in results
     }
+    for it, (pair, corrected) in with_holm(comparisons(results)).items():
+        found[it]["comparison"] = {**asdict(pair), "p_holm": corrected}
+    return found
+
+
+def comparisons(results: Sequence[Results]) -> dict[str, Difference]:
+    """Compare the policy of the lowest mean regret with the best other one, in every experiment.
+
+    A difference is in total regret, by seed: negative where the leader is the better one. The other
+    one is chosen on the same seeds, which can only make the leader look worse.
+    """
+    found = {it.experiment.id: _rivals(it) for it in results}
+    everywhere = set.intersection(*(set(row) for row in found.values()))
+    if not everywhere:
+        return {}
+    leader = min(everywhere, key=lambda it: (sum(row[it] for row in found.values()), it))
+    pairs = {}
+    for it in results:
+        others = {label: at for label, at in found[it.experiment.id].items() if label != leader}
+        if others:
+            second = min(others, key=lambda label: others[label])
+            measure = f"{it.experiment.regret}_regret"
+            pairs[it.experiment.id] = difference(it.table, leader, second, measure=measure)
+    return pairs
+
+
+def with_holm(pairs: Mapping[str, Difference]) -> dict[str, tuple[Difference, float]]:
+    """Return each comparison with its p-value corrected for the number of comparisons."""
+    corrected = holm([it.p_value for it in pairs.values()])
+    return {name: (it, p) for (name, it), p in zip(pairs.items(), corrected, strict=True)}
+
+
+def _rivals(results: Results) -> dict[str, float]:
+    """Return the mean regrets of all policies but the oracle."""
+    oracles = {it.label for it in results.experiment.entries if it.policy == "oracle"}
+    return {it.policy: it.regret for it in _standings(results) if it.policy not in oracles}
 
 
 def show_standings(results: Sequence[Results]) -> None:
-    """Print mean regrets, those of the worst seeds, and shares of the oracle's gain."""
+    """Print mean regrets, those of the worst seeds, shares of the oracle's gain, and tests."""
     rows = {_name(it.experiment): {row.policy: row for row in _standings(it)} for it in results}
     policies = _policies(results)
     headings = [_heading(label) for label in policies]
@@ -57,9 +93,37 @@ def show_standings(results: Sequence[Results]) -> None:
     show("The oracle's gain, and mean regret", _table(rows, ["oracle", *headings], regrets))
     show("Regret of the worst seed", _table(rows, headings, worst))
     show("Share of the oracle's gain, in %", _table(rows, headings, shares))
+    reached = _values(rows, policies, lambda it: 100 * it.reached)
+    show(
+        "Share of the gap between the best action without a look and the oracle, in %",
+        _table(rows, headings, reached),
+    )
+    _show_comparisons(comparisons(results))
     realised = [_name(it.experiment) for it in results if it.experiment.regret == "realised"]
     if realised:
         typer.echo(f"Regret is expected regret, equation (6); realised for {', '.join(realised)}.")
+
+
+def _show_comparisons(pairs: Mapping[str, Difference]) -> None:
+    """Print the leader's paired differences, with tests before and after Holm's correction."""
+    if not pairs:
+        return
+    leader = next(iter(pairs.values())).policy
+    table = new_table(["", "the best other policy"], ["difference", "95 %", "p", "p, Holm"])
+    for name, (it, corrected) in with_holm(pairs).items():
+        table.add_row(
+            PurePosixPath(name).name,
+            it.other,
+            f"{it.mean:+.0f}",
+            f"{it.low:+.0f} .. {it.high:+.0f}",
+            f"{it.p_value:.4f}",
+            f"{corrected:.4f}",
+        )
+    show(f"Regret of {leader} minus that of the best other policy, paired by seed", table)
+    typer.echo(
+        "p: sign-flip test of no difference. p, Holm: corrected for the number of worlds, so that"
+        "\nall below 0.05 hold together with an error of at most 5 %."
+    )
 
 
 def _standings(results: Results) -> list[Standing]:

@@ -1,15 +1,16 @@
 """A cell: one policy, one world, one seed. It is computed once and found again by its contents.
 
-A cell's result is a tidy table: what the run added up to in each block of rounds.
+A cell's result is a tidy table: what the run added up to in each block of rounds, and the events
+that the policy noted, if it notes any.
 
 =========  =======  ==========================================================================
 `horizon`  Int64    how many rounds the run had
-`measure`  String   gain, reward, cost, expected_regret, realised_regret, purchases, choices,
-                    rounds_by_observations, reward_by_observations
+`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_looking,
+                    purchases, choices, rounds_by_observations, reward_by_observations, events
 `key`      String   the feature of purchases, the action of choices, the number of features
-                    bought in the last two; empty for the others
-`round`    Int64    the block's first round
-`value`    Float64  the sum over the block's rounds
+                    bought in the next two, the kind of events; empty for the others
+`round`    Int64    the block's first round; the very round of an event
+`value`    Float64  the sum over the block's rounds; how many such events the round had
 =========  =======  ==========================================================================
 """
 
@@ -17,9 +18,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +34,15 @@ from thrifty.environments import Replay
 from thrifty.errors import InvalidSpec
 from thrifty.experiments.spec import RECOMMENDED, Experiment
 from thrifty.experiments.worlds import takes_rounds, world_named
+from thrifty.policies import policy_named
+from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.regret import expected_regret, realised_regret
+from thrifty.regret import expected_regret, realised_regret, value_of_looking
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
 from thrifty.theory import recommended_window
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = {
     "horizon": pl.Int64,
     "measure": pl.String,
@@ -47,6 +51,9 @@ SCHEMA = {
     "value": pl.Float64,
 }
 BLOCKS = 100
+EVENTS = "events"
+TOTALS = ("gain", "reward", "cost", "expected_regret", "realised_regret", "value_of_looking")
+"""The measures without a key."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +88,9 @@ class Cell:
     def compute(self) -> pl.DataFrame:
         """Play the run and add up its measures."""
         replay = _world(self.world, self.world_params, self.seed)
-        run = _run(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
-        return measured(run, _oracle(replay, self.rounds), replay)
+        run, policy = _run(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
+        table = measured(run, _oracle(replay, self.rounds), replay)
+        return pl.concat([table, events_of(policy, run.rounds)])
 
 
 Place = tuple[str, int | None, int]
@@ -144,6 +152,7 @@ def measured(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
         run.costs,
         expected_regret(run, replay),
         realised_regret(run, oracle),
+        _looking(replay)[: run.rounds],
         *run.observed.T,
         *(run.actions == a for a in range(problem.n_actions)),
     ]
@@ -153,11 +162,17 @@ def measured(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
     return _names(problem, run.rounds).with_columns(value=values).select(*SCHEMA)
 
 
+def events_of(policy: Policy, rounds: int) -> pl.DataFrame:
+    """Return what the policy noted, in the form of a tidy table; it may remember the last only."""
+    noted = Counter((it.kind, it.round) for it in getattr(policy, "events", ()))
+    rows = [(rounds, EVENTS, kind, at, float(n)) for (kind, at), n in sorted(noted.items())]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
 @lru_cache(maxsize=8)
 def _names(problem: Problem, rounds: int) -> pl.DataFrame:
     """Return the columns that are the same for every run: all but the values."""
-    totals = ("gain", "reward", "cost", "expected_regret", "realised_regret")
-    names = [(measure, "") for measure in totals]
+    names = [(measure, "") for measure in TOTALS]
     names += [("purchases", feature.name) for feature in problem.features]
     names += [("choices", action) for action in problem.actions]
     for n in range(problem.n_features + 1):
@@ -185,11 +200,28 @@ def _world(name: str, params: str, seed: int) -> Replay:
 
 @lru_cache(maxsize=4)
 def _oracle(replay: Replay, rounds: int | None) -> Run:
-    return _run("oracle", replay, 0, rounds)
+    return _run("oracle", replay, 0, rounds)[0]
 
 
-def _run(policy: str, replay: Replay, seed: int, rounds: int | None, **params: Any) -> Run:
-    return simulate(policy, lambda _: replay, seeds=[seed], workers=1, rounds=rounds, **params)[0]
+@lru_cache(maxsize=4)
+def _looking(replay: Replay) -> NDArray[np.float64]:
+    return value_of_looking(replay)
+
+
+def _run(
+    name: str, replay: Replay, seed: int, rounds: int | None, **params: Any
+) -> tuple[Run, Policy]:
+    """Play one seed; return the run, and the policy as it is afterwards."""
+    make = policy_named(name)
+    played: list[Policy] = []
+
+    @wraps(make)
+    def kept(*given: Any, **more: Any) -> Policy:
+        played.append(make(*given, **more))
+        return played[0]
+
+    runs = simulate(kept, lambda _: replay, seeds=[seed], workers=1, rounds=rounds, **params)
+    return runs[0], played[0]
 
 
 def _canonical(params: Mapping[str, Any]) -> str:
