@@ -198,7 +198,26 @@ def test_standings_by_policy(capsys: pytest.CaptureFixture[str]) -> None:
     # Regrets of A-b are 2 and 4, those of C 4 and 6; where A-b plays alone nothing is compared.
     p = f"{sign_flip_test(np.array([-2.0, -2.0])):.4f}"  # about 1 in 2
     assert lines.count(["both", "C", "-2", "-2", "..", "-2", p, p]) == 1
+    share = ["A-b", "has", "at", "least", "82.4%", "of", "the", "oracle's", "gain,", "in", "both."]
+    assert lines.count(share) == 1
     assert lines[-1][-3:] == ["realised", "for", "one."]
+
+
+def test_means_are_of_worlds_of_one_length(capsys: pytest.CaptureFixture[str]) -> None:
+    regrets = {"w/a": {20: [1.0]}, "w/b": {20: [3.0]}, "w/long": {900: [500.0]}}
+    results = [
+        Results(
+            Experiment(id_, id_, "random", (Entry("X", "ucb1"),), (0,)),
+            table_of_regrets({"X": it}),
+        )
+        for id_, it in regrets.items()
+    ]
+    show_standings(results)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines.count(["long", "500", "500"]) == 1
+    assert lines.count(["mean", "2", "2"]) == 1
+    assert ["Means", "leave", "out"] in [line[:3] for line in lines]
+    assert lines[-1][-1] == "long."
 
 
 def test_the_leader_is_compared_with_the_best_other_policy_of_each_experiment() -> None:

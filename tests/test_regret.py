@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,7 +9,12 @@ import pytest
 from random_play import random_runs, run_of
 from thrifty.environments import Replay, Truth, World
 from thrifty.errors import InvalidTable
-from thrifty.regret import accuracy_by_observations, expected_regret, realised_regret
+from thrifty.regret import (
+    accuracy_by_observations,
+    expected_regret,
+    realised_regret,
+    value_of_looking,
+)
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
 
@@ -96,6 +102,19 @@ def test_expected_and_realised_regret_agree_on_average() -> None:
     gap = realised_regret(runs, oracle) - expected_regret(runs, drawn)
     for difference in gap:
         assert abs(difference.mean()) < 6 * difference.std() / np.sqrt(len(difference))
+
+
+def test_looking_is_worth_what_the_oracle_gains_more_than_the_best_action() -> None:
+    world = World.random(
+        levels=(3, 2), n_actions=3, rounds=60, reward_changes=(20,), cost_changes=(40,), seed=6
+    )
+    value, truth = value_of_looking(world.draw(0)), world.truth
+    for t in (0, 19, 20, 40, 59):
+        means = truth.rewards[truth.reward_piece[t]] @ truth.probabilities
+        best = max(truth.best_gain(mask, t) for mask in product([False, True], repeat=2))
+        assert value[t] == pytest.approx(best - means.max(), abs=1e-12)
+    assert value.min() >= -1e-12
+    assert value.max() > 0.01
 
 
 def test_a_shorter_run_is_compared_with_its_rounds() -> None:

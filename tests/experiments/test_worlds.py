@@ -14,7 +14,10 @@ from thrifty.experiments.worlds import takes_rounds
 ROUNDS = 300
 
 
-@pytest.mark.parametrize("experiment", find_all("worlds"), ids=lambda it: str(it.id))
+WORLDS = [*find_all("worlds"), *find_all("stationary")]
+
+
+@pytest.mark.parametrize("experiment", WORLDS, ids=lambda it: str(it.id))
 def test_every_policy_plays_every_world(experiment: Experiment) -> None:
     short = replace(experiment, horizons=(ROUNDS,), seeds=(0,))
     found = {}
@@ -29,9 +32,16 @@ def test_every_policy_plays_every_world(experiment: Experiment) -> None:
         assert it["gain"] == pytest.approx(it["reward"] - it["cost"])
 
 
-@pytest.mark.parametrize("experiment", find_all("worlds"), ids=lambda it: str(it.id))
+@pytest.mark.parametrize("experiment", WORLDS, ids=lambda it: str(it.id))
 def test_a_family_knows_its_truth_and_nursery_has_hindsight(experiment: Experiment) -> None:
     replay = world_of(experiment)
-    assert replay.horizon == 10_000
+    assert replay.horizon == experiment.world_params.get("rounds", 10_000)
     assert takes_rounds(experiment.world) is not experiment.world.startswith("nursery")
     assert replay.truth.oracle_plan.gains.min() > 0.3
+
+
+@pytest.mark.parametrize("experiment", find_all("stationary"), ids=lambda it: str(it.id))
+def test_nothing_changes_in_a_stationary_world(experiment: Experiment) -> None:
+    replay = world_of(experiment)
+    assert replay.reward_changes == replay.cost_changes == ()
+    assert len(replay.truth.oracle_plan.gains) == 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -35,7 +36,7 @@ def require_comparable(experiments: Sequence[Experiment]) -> None:
 
 def plain_standings(results: Sequence[Results]) -> dict[str, Any]:
     """Return every number, by experiment."""
-    found = {
+    found: dict[str, dict[str, Any]] = {
         it.experiment.id: {
             "title": it.experiment.title,
             "regret": it.experiment.regret,
@@ -54,19 +55,22 @@ def comparisons(results: Sequence[Results]) -> dict[str, Difference]:
     A difference is in total regret, by seed: negative where the leader is the better one. The other
     one is chosen on the same seeds, which can only make the leader look worse.
     """
-    found = {it.experiment.id: _rivals(it) for it in results}
-    everywhere = set.intersection(*(set(row) for row in found.values()))
-    if not everywhere:
-        return {}
-    leader = min(everywhere, key=lambda it: (sum(row[it] for row in found.values()), it))
+    leader = leader_of(results)
     pairs = {}
     for it in results:
-        others = {label: at for label, at in found[it.experiment.id].items() if label != leader}
-        if others:
+        others = {label: at for label, at in _rivals(it).items() if label != leader}
+        if leader is not None and others:
             second = min(others, key=lambda label: others[label])
             measure = f"{it.experiment.regret}_regret"
             pairs[it.experiment.id] = difference(it.table, leader, second, measure=measure)
     return pairs
+
+
+def leader_of(results: Sequence[Results]) -> str | None:
+    """Return the policy of the lowest mean regret, of those that play every experiment."""
+    found = [_rivals(it) for it in results]
+    everywhere = set.intersection(*(set(row) for row in found))
+    return min(everywhere, key=lambda it: (sum(row[it] for row in found), it), default=None)
 
 
 def with_holm(pairs: Mapping[str, Difference]) -> dict[str, tuple[Difference, float]]:
@@ -88,16 +92,26 @@ def show_standings(results: Sequence[Results]) -> None:
     headings = [_heading(label) for label in policies]
     gains = np.array([[next(iter(row.values())).best_gain] for row in rows.values()])
     regrets = np.hstack([gains, _values(rows, policies, lambda it: it.regret)])
-    worst = _values(rows, policies, lambda it: it.worst)
-    shares = _values(rows, policies, lambda it: 100 * it.share)
-    show("The oracle's gain, and mean regret", _table(rows, ["oracle", *headings], regrets))
-    show("Regret of the worst seed", _table(rows, headings, worst))
-    show("Share of the oracle's gain, in %", _table(rows, headings, shares))
-    reached = _values(rows, policies, lambda it: 100 * it.reached)
+    alike = _as_long_as_most(results)
+    shown = partial(_table, list(rows), alike=alike)
+    worst, shares, reached = (
+        _values(rows, policies, value)
+        for value in (lambda it: it.worst, lambda it: 100 * it.share, lambda it: 100 * it.reached)
+    )
+    show("The oracle's gain, and mean regret", shown(["oracle", *headings], regrets))
+    show("Regret of the worst seed", shown(headings, worst))
+    show("Share of the oracle's gain, in %", shown(headings, shares))
+    leader = leader_of(results)
+    if leader is not None:
+        lowest, where = min((row[leader].share, name) for name, row in rows.items())
+        typer.echo(f"{leader} has at least {lowest:.1%} of the oracle's gain, in {where}.\n")
     show(
         "Share of the gap between the best action without a look and the oracle, in %",
-        _table(rows, headings, reached),
+        shown(headings, reached),
     )
+    if not alike.all():
+        others = [name for name, it in zip(rows, alike, strict=True) if not it]
+        typer.echo(f"Means leave out what is longer or shorter than most: {', '.join(others)}.")
     _show_comparisons(comparisons(results))
     realised = [_name(it.experiment) for it in results if it.experiment.regret == "realised"]
     if realised:
@@ -149,11 +163,25 @@ def _values(
     return np.array(found)
 
 
-def _table(names: Iterable[str], headings: Sequence[str], values: NDArray[np.float64]) -> Table:
+def _as_long_as_most(results: Sequence[Results]) -> NDArray[np.bool_]:
+    """Return which experiments have as many rounds as most: a mean of others says nothing."""
+    rounds = np.array([it.table["horizon"].max() for it in results])
+    lengths, counts = np.unique(rounds, return_counts=True)
+    same: NDArray[np.bool_] = rounds == lengths[counts.argmax()]
+    return same
+
+
+def _table(
+    names: Sequence[str],
+    headings: Sequence[str],
+    values: NDArray[np.float64],
+    *,
+    alike: NDArray[np.bool_],
+) -> Table:
     """Return the table of these numbers, with means of the columns that are complete."""
     table = new_table([""], headings)
     table.padding = 0
-    for name, row in zip([*names, "mean"], [*values, values.mean(axis=0)], strict=True):
+    for name, row in zip([*names, "mean"], [*values, values[alike].mean(axis=0)], strict=True):
         table.add_row(name, *("" if np.isnan(it) else f"{it:.0f}" for it in row))
     return table
 

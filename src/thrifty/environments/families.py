@@ -6,6 +6,9 @@ and independent features, each with a distribution of levels drawn once. In a ta
 every state has one action that pays U(.7, 1) while the others pay U(0, .4), and each action is the
 best one in as many states as any other, so there is always something to find out.
 
+Most families take `changes`, so many changes of rewards at even distances; with 0 nothing ever
+changes, prices neither.
+
 >>> FAMILIES["xor-of-two"](0, rounds=500)
 World(500 rounds, 8 features, 2 actions)
 """
@@ -35,12 +38,18 @@ MODEST = (0.01, 0.04)
 CHEAP = (0.005, 0.03)
 REWARD_CHANGES = (0.15, 0.35, 0.6, 0.8)
 COST_CHANGES = (0.4, 0.7)
+MOST_CHANGES = 50
 LEVELS = (3, 2, 4)
 """How many levels the features of random tables have, in turn."""
 
 
 def random_tables(
-    seed: int, *, n_features: int = 5, n_actions: int = 3, rounds: int = ROUNDS
+    seed: int,
+    *,
+    n_features: int = 5,
+    n_actions: int = 3,
+    changes: int | None = None,
+    rounds: int = ROUNDS,
 ) -> World:
     """Three features decide, and after every change other three, by another table.
 
@@ -51,21 +60,23 @@ def random_tables(
     check_parameter("n_actions", n_actions, Whole(1), owner="random_tables")
     rng = _tables_stream(seed)
     levels = _levels(n_features)
-    rewards = _random_rewards(rng, n_actions, levels, len(REWARD_CHANGES) + 1)
-    return _world(seed, rng, _independent(rng, levels), rewards, rounds=rounds)
+    rewards = _random_rewards(rng, n_actions, levels, _periods(changes))
+    return _world(seed, rng, _independent(rng, levels), rewards, changes=changes, rounds=rounds)
 
 
-def one_relevant(seed: int, *, rounds: int = ROUNDS) -> World:
+def one_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """One feature of five decides, always the same one.
 
     >>> one_relevant(0, rounds=500).truth.relevant.sum()
     np.int64(1)
     """
     rng = _tables_stream(seed)
-    return _few_relevant(seed, rng, n_features=5, n_relevant=1, n_levels=3, rounds=rounds)
+    return _few_relevant(
+        seed, rng, n_features=5, n_relevant=1, n_levels=3, changes=changes, rounds=rounds
+    )
 
 
-def all_relevant(seed: int, *, rounds: int = ROUNDS) -> World:
+def all_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Four features of two levels decide together; prices are U(.02, .05).
 
     >>> all_relevant(0, rounds=500).truth.rewards.shape
@@ -73,12 +84,12 @@ def all_relevant(seed: int, *, rounds: int = ROUNDS) -> World:
     """
     rng = _tables_stream(seed)
     levels = (2, 2, 2, 2)
-    rewards = _stacked(lambda: _contrasted(rng, 2, levels))
+    rewards = _stacked(lambda: _contrasted(rng, 2, levels), changes)
     joint = _independent(rng, levels)
-    return _world(seed, rng, joint, rewards, rounds=rounds, prices=(0.02, 0.05))
+    return _world(seed, rng, joint, rewards, changes=changes, rounds=rounds, prices=(0.02, 0.05))
 
 
-def additive(seed: int, *, rounds: int = ROUNDS) -> World:
+def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Each of five features adds its share: one action gains by its level, the others lose.
 
     The shares are .15, .14, .12, .06 and .03, in an order drawn once, about a mean of .5; prices
@@ -100,10 +111,12 @@ def additive(seed: int, *, rounds: int = ROUNDS) -> World:
         return means.clip(0, 1)  # the shares add up to .5 but for rounding
 
     joint = _independent(rng, levels)
-    return _world(seed, rng, joint, _stacked(table), rounds=rounds, prices=MODEST)
+    return _world(
+        seed, rng, joint, _stacked(table, changes), changes=changes, rounds=rounds, prices=MODEST
+    )
 
 
-def xor_of_two(seed: int, *, rounds: int = ROUNDS) -> World:
+def xor_of_two(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Of eight binary features two decide, and only together; after every change another two.
 
     One action pays .85 where the two differ and .15 where they agree, the other one the reverse.
@@ -117,24 +130,24 @@ def xor_of_two(seed: int, *, rounds: int = ROUNDS) -> World:
     levels = (2,) * 8
 
     def table() -> Floats:
-        pair = sorted(rng.choice(8, size=2, replace=False).tolist())
-        differ = np.array([[0.15, 0.85], [0.85, 0.15]])
-        return _over(rng.permutation(np.stack([differ, 1 - differ])), pair, levels)
+        return _xor(rng, sorted(rng.choice(8, size=2, replace=False).tolist()), levels)
 
     joint = np.full(levels, 0.5**8)
-    return _world(seed, rng, joint, _stacked(table), rounds=rounds)
+    return _world(seed, rng, joint, _stacked(table, changes), changes=changes, rounds=rounds)
 
 
-def nothing_worth_buying(seed: int, *, rounds: int = ROUNDS) -> World:
+def nothing_worth_buying(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Rewards depend on the action alone, with means of U(.1, .9); five features say nothing.
 
     >>> nothing_worth_buying(0, rounds=500).truth.oracle_plan.masks.any()
     np.False_
     """
     rng = _tables_stream(seed)
-    rewards = _stacked(lambda: rng.uniform(0.1, 0.9, size=3))
+    rewards = _stacked(lambda: rng.uniform(0.1, 0.9, size=3), changes)
     nothing = _irrelevant(rng, (3,) * 5, [])
-    return _world(seed, rng, np.ones(()), rewards, rounds=rounds, irrelevant=nothing)
+    return _world(
+        seed, rng, np.ones(()), rewards, changes=changes, rounds=rounds, irrelevant=nothing
+    )
 
 
 def flipping_prices(seed: int, *, rounds: int = ROUNDS) -> World:
@@ -151,7 +164,7 @@ def flipping_prices(seed: int, *, rounds: int = ROUNDS) -> World:
     changes = (0.2, 0.4, 0.6, 0.8)
     costs = rng.uniform(*PRICES, size=(len(changes) + 1, 5))
     costs[:, twins] = [(0.02, 0.12) if k % 2 else (0.12, 0.02) for k in range(len(costs))]
-    alone = _stacked(lambda: _contrasted(rng, 3, (3,)), (0.3, 0.7))
+    alone = _stacked(lambda: _contrasted(rng, 3, (3,)), 2)
     return _world(
         seed,
         rng,
@@ -165,7 +178,7 @@ def flipping_prices(seed: int, *, rounds: int = ROUNDS) -> World:
     )
 
 
-def dear_noisy_prices(seed: int, *, rounds: int = ROUNDS) -> World:
+def dear_noisy_prices(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Random tables of five features; mean prices are U(0, .3) with standard deviation .1.
 
     >>> bool(dear_noisy_prices(0, rounds=500).truth.costs.max() > 0.2)
@@ -173,9 +186,11 @@ def dear_noisy_prices(seed: int, *, rounds: int = ROUNDS) -> World:
     """
     rng = _tables_stream(seed)
     levels = _levels(5)
-    rewards = _random_rewards(rng, 3, levels, len(REWARD_CHANGES) + 1)
+    rewards = _random_rewards(rng, 3, levels, _periods(changes))
     joint = _independent(rng, levels)
-    return _world(seed, rng, joint, rewards, rounds=rounds, prices=(0.0, 0.3), cost_sd=0.1)
+    return _world(
+        seed, rng, joint, rewards, changes=changes, rounds=rounds, prices=(0.0, 0.3), cost_sd=0.1
+    )
 
 
 def gradual_drift(seed: int, *, rounds: int = ROUNDS) -> World:
@@ -235,7 +250,7 @@ def recurring_regimes(seed: int, *, rounds: int = ROUNDS) -> World:
     )
 
 
-def graded_rewards(seed: int, *, rounds: int = ROUNDS) -> World:
+def graded_rewards(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Random tables of five features; rewards lie anywhere in [0, 1], with beta noise.
 
     >>> len(np.unique(graded_rewards(0, rounds=500).draw(0).rewards)) > 1000
@@ -243,12 +258,12 @@ def graded_rewards(seed: int, *, rounds: int = ROUNDS) -> World:
     """
     rng = _tables_stream(seed)
     levels = _levels(5)
-    rewards = _random_rewards(rng, 3, levels, len(REWARD_CHANGES) + 1)
+    rewards = _random_rewards(rng, 3, levels, _periods(changes))
     joint = _independent(rng, levels)
-    return _world(seed, rng, joint, rewards, rounds=rounds, reward_noise="beta")
+    return _world(seed, rng, joint, rewards, changes=changes, rounds=rounds, reward_noise="beta")
 
 
-def correlated_features(seed: int, *, rounds: int = ROUNDS) -> World:
+def correlated_features(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Five features are blurred views of one hidden class, which decides.
 
     Each has a level for each of the three classes, shows it with probability .5 to .9 and
@@ -267,12 +282,14 @@ def correlated_features(seed: int, *, rounds: int = ROUNDS) -> World:
         view = shown.reshape(classes, *(1,) * (joint.ndim - 1), classes)
         joint = joint[..., None] * view
     states = joint.sum(axis=0)
-    hidden = _stacked(lambda: _contrasted(rng, 3, (classes,)))
+    hidden = _stacked(lambda: _contrasted(rng, 3, (classes,)), changes)
     rewards = np.einsum("kac,c...->ka...", hidden, joint / states)
-    return _world(seed, rng, states, rewards.clip(0, 1), rounds=rounds, prices=MODEST)
+    return _world(
+        seed, rng, states, rewards.clip(0, 1), changes=changes, rounds=rounds, prices=MODEST
+    )
 
 
-def rare_states(seed: int, *, rounds: int = ROUNDS) -> World:
+def rare_states(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Two of five features decide; each is at one level in 90 % of the rounds.
 
     The other two levels have 7 and 3 %; prices are U(.005, .02).
@@ -288,6 +305,7 @@ def rare_states(seed: int, *, rounds: int = ROUNDS) -> World:
         n_features=5,
         n_relevant=2,
         n_levels=3,
+        changes=changes,
         rounds=rounds,
         joint=np.multiply.outer(*uneven),
         prices=(0.005, 0.02),
@@ -300,6 +318,7 @@ def many_features(
     n_features: int = 30,
     n_relevant: int = 3,
     n_levels: int = 3,
+    changes: int | None = None,
     rounds: int = ROUNDS,
 ) -> World:
     """Three of very many features decide, always the same ones; prices are U(.005, .03).
@@ -315,8 +334,39 @@ def many_features(
         n_features=n_features,
         n_relevant=n_relevant,
         n_levels=n_levels,
+        changes=changes,
         rounds=rounds,
         prices=CHEAP,
+    )
+
+
+def xor_among_many(
+    seed: int, *, n_features: int = 30, changes: int = 3, rounds: int = ROUNDS
+) -> World:
+    """Of very many fair coins two decide, and only together; after every change another two.
+
+    It is `xor_of_two` with more features and cheaper prices, U(.005, .03).
+
+    >>> world = xor_among_many(0, rounds=500)
+    >>> world.problem.n_features, world.truth.oracle_plan.masks.sum(axis=1).tolist()
+    (30, [2, 2, 2, 2, 2, 2])
+    """
+    check_parameter("n_features", n_features, Whole(2), owner="xor_among_many")
+    check_parameter("changes", changes, Whole(0, 7), owner="xor_among_many")
+    rng = _tables_stream(seed)
+    pairs = [rng.choice(n_features, size=2, replace=False) for _ in range(changes + 1)]
+    places = np.unique(pairs).tolist()
+    levels = (2,) * len(places)
+    rewards = [_xor(rng, sorted(map(places.index, pair.tolist())), levels) for pair in pairs]
+    return _world(
+        seed,
+        rng,
+        np.full(levels, 0.5 ** len(levels)),
+        np.stack(rewards),
+        changes=changes,
+        rounds=rounds,
+        prices=CHEAP,
+        irrelevant={i: np.full(2, 0.5) for i in range(n_features) if i not in places},
     )
 
 
@@ -339,6 +389,7 @@ FAMILIES: Mapping[str, Callable[..., World]] = MappingProxyType(
             correlated_features,
             rare_states,
             many_features,
+            xor_among_many,
         )
     }
 )
@@ -356,6 +407,7 @@ def _few_relevant(
     n_features: int,
     n_relevant: int,
     n_levels: int,
+    changes: int | None,
     rounds: int,
     joint: Floats | None = None,
     prices: tuple[float, float] = PRICES,
@@ -367,7 +419,8 @@ def _few_relevant(
         seed,
         rng,
         _independent(rng, levels) if joint is None else joint,
-        _stacked(lambda: _contrasted(rng, 3, levels)),
+        _stacked(lambda: _contrasted(rng, 3, levels), changes),
+        changes=changes,
         rounds=rounds,
         prices=prices,
         irrelevant=_irrelevant(rng, (n_levels,) * n_features, places),
@@ -383,13 +436,20 @@ def _world(
     rounds: int,
     prices: tuple[float, float] = PRICES,
     costs: Floats | None = None,
+    changes: int | None = None,
     reward_changes: Sequence[float] = REWARD_CHANGES,
     cost_changes: Sequence[float] = COST_CHANGES,
     ramp: int = 0,
     irrelevant: Mapping[int, Floats] = MappingProxyType({}),
     **more: Any,
 ) -> World:
-    """Make the world of these tables; `costs` are drawn from `prices` unless they are given."""
+    """Make the world of these tables; `costs` are drawn from `prices` unless they are given.
+
+    `changes` of rewards are at even distances; by default they are at `reward_changes`.
+    """
+    if changes is not None:
+        reward_changes = [k / (changes + 1) for k in range(1, changes + 1)]
+        cost_changes = cost_changes if changes else ()
     check_parameter("rounds", rounds, Whole(100), owner="a family")
     relevant = iter(joint.shape)
     n_features = joint.ndim + len(irrelevant)
@@ -433,8 +493,16 @@ def _irrelevant(rng: Rng, levels: Sequence[int], relevant: Sequence[int]) -> dic
     return {i: _distribution(rng, n) for i, n in enumerate(levels) if i not in relevant}
 
 
-def _stacked(table: Callable[[], Floats], changes: Sequence[float] = REWARD_CHANGES) -> Floats:
-    return np.stack([table() for _ in range(len(changes) + 1)])
+def _periods(changes: int | None) -> int:
+    """Return how many tables of rewards so many changes take."""
+    if changes is None:
+        return len(REWARD_CHANGES) + 1
+    check_parameter("changes", changes, Whole(0, MOST_CHANGES), owner="a family")
+    return changes + 1
+
+
+def _stacked(table: Callable[[], Floats], changes: int | None) -> Floats:
+    return np.stack([table() for _ in range(_periods(changes))])
 
 
 def _random_rewards(rng: Rng, n_actions: int, levels: tuple[int, ...], periods: int) -> Floats:
@@ -447,6 +515,12 @@ def _random_rewards(rng: Rng, n_actions: int, levels: tuple[int, ...], periods: 
         return _over(_contrasted(rng, n_actions, [levels[i] for i in places]), places, levels)
 
     return np.stack([table() for _ in range(periods)])
+
+
+def _xor(rng: Rng, pair: Sequence[int], levels: Sequence[int]) -> Floats:
+    """Return mean rewards of two actions: which is better depends on whether the two agree."""
+    differ = np.array([[0.15, 0.85], [0.85, 0.15]])
+    return _over(rng.permutation(np.stack([differ, 1 - differ])), pair, levels)
 
 
 def _contrasted(rng: Rng, n_actions: int, levels: Sequence[int]) -> Floats:
