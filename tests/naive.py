@@ -877,8 +877,10 @@ class Scout(Twin):
         *,
         max_features: int | None = None,
         budget: float | None = None,
+        recall: bool = True,
     ) -> None:
         super().__init__(levels, n_actions)
+        self.recall = recall
         self.tables = Tables(self.levels, n_actions, max_features)
         self.most = min(max_features or len(levels), len(levels))
         self.budget = math.inf if budget is None else budget
@@ -1023,7 +1025,7 @@ class Scout(Twin):
             self.spent += costs[i]
             if self.prices[i].pay(costs[i]):
                 self.probes_due, self.stale = scout.PROBES_AFTER_ALARM, True
-        if self.restarts and self.age < scout.RECOGNITION:
+        if self.recall and self.restarts and self.age < scout.RECOGNITION:
             self.recognise(observed, codes, action, reward)
         if kind != scout.EXPLORE:
             self.judge(basis, codes, action, reward)

@@ -143,6 +143,16 @@ def test_an_experiment_of_ones_own_is_run_and_compared(tmp_path: Path) -> None:
     assert "Gain more than anything, by seed" in table
 
 
+def test_what_an_experiment_asks_for_is_judged(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = '[[targets]]\npolicy = "anything"\nagainst = "ucb1"\nregret_at_most = 0.01\n'
+    assert called("run", written(tmp_path, f"{SPEC}\n{target}"), "--workers", "1") == 0
+    shown = capsys.readouterr().out
+    assert "What the experiment asks for" in shown
+    assert "does not hold" in " ".join(shown.split())
+
+
 def test_several_horizons_are_printed_as_growth(
     tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -198,7 +208,20 @@ def test_standings_by_policy(capsys: pytest.CaptureFixture[str]) -> None:
     # Regrets of A-b are 2 and 4, those of C 4 and 6; where A-b plays alone nothing is compared.
     p = f"{sign_flip_test(np.array([-2.0, -2.0])):.4f}"  # about 1 in 2
     assert lines.count(["both", "C", "-2", "-2", "..", "-2", p, p]) == 1
-    share = ["A-b", "has", "at", "least", "82.4%", "of", "the", "oracle's", "gain,", "in", "both."]
+    share = [
+        "A-b",
+        "has",
+        "at",
+        "least",
+        "82.4",
+        "%",
+        "of",
+        "the",
+        "oracle's",
+        "gain,",
+        "in",
+        "both.",
+    ]
     assert lines.count(share) == 1
     assert lines[-1][-3:] == ["realised", "for", "one."]
 

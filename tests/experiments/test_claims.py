@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.made_up_paper import CHANGES, PLAYS, WINDOWS, Play, published_table
-from figures.small_tables import table_of_gains
+from figures.small_tables import table_of_gains, table_of_regrets
 from thrifty.experiments.claims import (
     FAILS,
     HOLDS,
@@ -17,8 +17,11 @@ from thrifty.experiments.claims import (
     UNDECIDED,
     Claim,
     claims,
+    judged,
     share_of_means,
 )
+from thrifty.experiments.results import Results
+from thrifty.experiments.spec import Entry, Experiment, Target
 
 MEASURED = {
     "best benchmark": 13 - 11,
@@ -135,3 +138,23 @@ def test_decimals_fit_the_interval(low: float, high: float, shown: str) -> None:
 
 def test_intervals_in_words() -> None:
     assert Claim("", "", 0, -1234.4, 5678.2, HOLDS).interval == "-1,234 to 5,678"
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.6, HOLDS), (0.5, HOLDS), (0.45, UNDECIDED), (0.2, FAILS)]
+)
+def test_targets_are_ratios_of_mean_regrets(share: float, verdict: str) -> None:
+    regrets = {"a": {20: [40.0, 50.0] * 8}, "b": {20: [100.0, 100.0] * 8}}
+    entries = (Entry("a", "ucb1"), Entry("b", "ucb1"))
+    experiment = Experiment(
+        "mine", "Mine", "random", entries, tuple(range(16)), targets=(Target("a", "b", share),)
+    )
+    (claim,) = judged(Results(experiment, table_of_regrets(regrets)))
+    assert claim.value == pytest.approx(0.45)
+    assert 0.4 < claim.low < 0.45 < claim.high < 0.5
+    assert claim.verdict == verdict
+
+
+def test_without_targets_nothing_is_judged() -> None:
+    experiment = Experiment("mine", "Mine", "random", (Entry("a", "ucb1"),), (0,))
+    assert judged(Results(experiment, table_of_gains({"a": [1.0]}))) == []

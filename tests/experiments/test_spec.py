@@ -24,6 +24,7 @@ policy = "sw-ucb"
 tau = 10
 published = [1, 2.5]
 """
+TARGET = '{policy = "sw-ucb", against = "%s", regret_at_most = %s}'
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
@@ -162,6 +163,11 @@ def test_the_catalogue_has_the_papers_experiments() -> None:
         ('seeds = "0:2"', 'seeds = "0:2"\nchoosing_seeds = "1:3"', "such as 1"),
         ('seeds = "0:2"', 'seeds = "0:2"\nchoosing_seeds = 3', "choosing_seeds is 3"),
         ('seeds = "0:2"', 'seeds = "0:2"\nregret = "none"', "regret is 'none'"),
+        ('seeds = "0:2"', 'seeds = "0:2"\ntargets = 3', "targets is 3"),
+        ('seeds = "0:2"', 'seeds = "0:2"\ntargets = [3]', "target 3"),
+        ('seeds = "0:2"', 'seeds = "0:2"\ntargets = [{policy = "me"}]', "'against'"),
+        ('seeds = "0:2"', f'seeds = "0:2"\ntargets = [{TARGET % ("me", "0.5")}]', "about 'me'"),
+        ('seeds = "0:2"', f'seeds = "0:2"\ntargets = [{TARGET % ("sw-ucb", "-1")}]', "most is -1"),
         (GOOD[GOOD.index("[[") :], "", "'policies'"),
         ("published = [1, 2.5]", 'published = "1"', "published is '1'"),
         ("[[policies]]", "[policies]", "policies is"),
@@ -234,7 +240,7 @@ def test_worlds_have_one_protocol() -> None:
     assert len({it.title for it in worlds}) == len(worlds)
     for it in worlds:
         sweeping = {entry.label for entry in it.entries} & {"NCC-UCRL2, program", "Sim-OOS"}
-        assert len(sweeping) == (0 if it.id.endswith("-features") and it.id[7].isdigit() else 2)
+        assert len(sweeping) == (0 if it.world in ("many-features", "xor-among-many") else 2)
 
 
 def test_shared_parameters_are_those_of_the_shuffled_rows() -> None:

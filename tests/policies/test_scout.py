@@ -14,6 +14,7 @@ import naive
 from thrifty.agent import Agent
 from thrifty.checks import check_policy
 from thrifty.environments import Replay, World, nursery
+from thrifty.environments.families import FAMILIES
 from thrifty.environments.schedule import Schedule
 from thrifty.errors import InvalidParameter
 from thrifty.kernels import scout as kernel
@@ -21,6 +22,7 @@ from thrifty.kernels import subsets
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.problem import Feature, Problem
+from thrifty.regret import expected_regret
 from thrifty.rounds import Observation, Purchase, Run
 from thrifty.seeds import generator, policy_seed, world_seed
 from thrifty.simulation import simulate
@@ -115,6 +117,28 @@ def test_the_twin_through_restarts_and_regimes(seed: int) -> None:
     assert kinds.count(kernel.RESTART) == twin.restarts >= 3
     assert kinds.count(kernel.RESTORED) == twin.restored >= 1
     assert kernel.PRICE_ALARM in kinds
+
+
+@statistical
+def test_without_recall_no_regime_is_restored() -> None:
+    world = recurring(2400, 400)
+    policy, twin = played_like_the_twin(world, 0, recall=False)
+    kinds = events_of(policy)
+    assert kinds.count(kernel.RESTART) == twin.restarts >= 3
+    assert kinds.count(kernel.RESTORED) == twin.restored == 0
+    with pytest.raises(InvalidParameter, match="recall is 1"):
+        Scout(world.problem, recall=1)  # type: ignore[arg-type]
+
+
+@statistical
+def test_regimes_that_come_back_are_worth_remembering() -> None:
+    # On 40 seeds the ratio of regrets was 0.60, with an interval from 0.54 to 0.67.
+    make = FAMILIES["recurring-regimes"]
+    regrets = [
+        expected_regret(simulate("scout", make, seeds=range(8), recall=recall), make).sum()
+        for recall in (True, False)
+    ]
+    assert regrets[0] < 0.8 * regrets[1]
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from thrifty.commands.figures import draw, formats_of
 from thrifty.commands.show import (
@@ -18,8 +16,8 @@ from thrifty.commands.show import (
     OnCluster,
     Out,
     Workers,
+    claims_table,
     gains_table,
-    new_table,
     published_gains,
     run_shown,
     show,
@@ -28,7 +26,6 @@ from thrifty.commands.show import (
 )
 from thrifty.commands.theory import growth_table
 from thrifty.commands.tune import choices_table
-from thrifty.experiments.claims import Claim
 from thrifty.experiments.engines import Engine
 from thrifty.experiments.growth import growths
 from thrifty.experiments.measures import summaries
@@ -112,15 +109,8 @@ def _print(done: Reproduction) -> None:
         "\nNCC-UCRL2 as in the authors' program; the same with q in the simplex and the"
         "\npaper's window and ties; as the paper's text alone has it.\n"
     )
-    show("The paper's claims", _claims_table(done.claims))
+    show("The paper's claims", claims_table(done.claims))
     chosen = choices_table(done.chosen, done.judged)
     show("Tuning, and what the choice gains elsewhere", chosen)
     for it in done.theory:
         show(it.experiment.title, growth_table(it))
-
-
-def _claims_table(claims: Sequence[Claim]) -> Table:
-    table = new_table(["claim"], ["ours", "95 %", "verdict"], wrap=True)
-    for it in claims:
-        table.add_row(it.claim, it.shown(it.value), it.interval, it.verdict)
-    return table

@@ -16,6 +16,7 @@ from thrifty.commands.show import (
     Out,
     Seeds,
     Workers,
+    claims_table,
     gains_table,
     published_gains,
     run_shown,
@@ -27,6 +28,7 @@ from thrifty.commands.show import (
 from thrifty.commands.standings import plain_standings, require_comparable, show_standings
 from thrifty.commands.theory import growth_table
 from thrifty.commands.tune import choices_table
+from thrifty.experiments.claims import judged
 from thrifty.experiments.growth import growths
 from thrifty.experiments.measures import summaries
 from thrifty.experiments.results import TABLE, Results
@@ -69,6 +71,9 @@ def run(
         show_json(_plain(results[0]))
     else:
         show(results[0].experiment.title, _shown(results[0]))
+        claims = judged(results[0])
+        if claims:
+            show("What the experiment asks for", claims_table(claims))
         typer.echo(f"Every measure, block by block: {out / results[0].experiment.id / TABLE}")
 
 

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from thrifty.experiments.cells import cells_of
+from thrifty.experiments.claims import Claim
 from thrifty.experiments.engines import Engine, engine_of
 from thrifty.experiments.measures import Summary
 from thrifty.experiments.results import Results
@@ -138,6 +139,14 @@ def gains_table(rows: Sequence[Summary], published: dict[str, tuple[float, ...]]
             printed = published.get(row.policy, ())
             cells.append(f"{sum(printed) / len(printed):.1f}" if printed else "")
         table.add_row(*cells)
+    return table
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Return the table of claims: what was measured, its interval, the verdict."""
+    table = new_table(["claim"], ["ours", "95 %", "verdict"], wrap=True)
+    for it in claims:
+        table.add_row(it.claim, it.shown(it.value), it.interval, it.verdict)
     return table
 
 

@@ -103,8 +103,8 @@ def show_standings(results: Sequence[Results]) -> None:
     show("Share of the oracle's gain, in %", shown(headings, shares))
     leader = leader_of(results)
     if leader is not None:
-        lowest, where = min((row[leader].share, name) for name, row in rows.items())
-        typer.echo(f"{leader} has at least {lowest:.1%} of the oracle's gain, in {where}.\n")
+        lowest, where = min((100 * row[leader].share, name) for name, row in rows.items())
+        typer.echo(f"{leader} has at least {lowest:.1f} % of the oracle's gain, in {where}.\n")
     show(
         "Share of the gap between the best action without a look and the oracle, in %",
         shown(headings, reached),

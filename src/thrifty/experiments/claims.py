@@ -15,7 +15,8 @@ from thrifty.experiments.curves import (
     policies_of,
     resampled_means,
 )
-from thrifty.experiments.measures import totals
+from thrifty.experiments.measures import longest, totals
+from thrifty.experiments.results import Results
 
 Floats = NDArray[np.float64]
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
@@ -105,6 +106,22 @@ def claims(published: pl.DataFrame, windows: pl.DataFrame, changes: Sequence[int
             "its gain minus Uniform's",
             gains[TEXT] - gains["Uniform"],
         ),
+    ]
+
+
+def judged(results: Results) -> list[Claim]:
+    """Return what has become of the experiment's targets; seeds are paired."""
+    measure = f"{results.experiment.regret}_regret"
+    regrets = _by_seed(longest(results.table), measure) if results.experiment.targets else {}
+    return [
+        _within(
+            f"{it.policy} has at most {it.regret_at_most:g} of the regret of {it.against}",
+            "its mean regret divided by the other's",
+            regrets[it.policy].mean() / regrets[it.against].mean(),
+            resampled_means(regrets[it.policy]) / resampled_means(regrets[it.against]),
+            allowed=(-np.inf, it.regret_at_most),
+        )
+        for it in results.experiment.targets
     ]
 
 

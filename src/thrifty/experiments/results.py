@@ -16,7 +16,7 @@ import polars as pl
 from thrifty._version import __version__
 from thrifty.errors import InvalidTable, SaveError
 from thrifty.experiments.cells import SCHEMA_VERSION
-from thrifty.experiments.spec import Entry, Experiment
+from thrifty.experiments.spec import Entry, Experiment, Target
 
 TABLE = "table.parquet"
 _ABOUT = "thrifty"
@@ -116,7 +116,8 @@ def _experiment(content: dict[str, Any]) -> Experiment:
     listed = {
         name: tuple(content.get(name, ())) for name in ("seeds", "horizons", "choosing_seeds")
     }
-    return Experiment(**{**content, **listed, "entries": entries})
+    targets = tuple(Target(**it) for it in content.get("targets", ()))
+    return Experiment(**{**content, **listed, "entries": entries, "targets": targets})
 
 
 def reason_of(error: Exception) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -14,13 +14,14 @@ from typing import Any
 
 from thrifty.errors import InvalidSpec, ThriftyError, UnknownName
 from thrifty.experiments.worlds import require_world_parameters
-from thrifty.parameters import Constraint, Whole, check_parameter
+from thrifty.parameters import Constraint, Real, Whole, check_parameter
 from thrifty.policies import policy_named
 from thrifty.simulation import require_parameters
 
 SUFFIX = ".toml"
 POLICIES = "policies.toml"
 """Beside the folders of the catalogue: lists of policies that experiments share, by name."""
+KEYS = {"title", "seeds", "choosing_seeds", "world", "policies", "rounds", "regret", "targets"}
 REGRETS = ("expected", "realised")
 RECOMMENDED = "recommended"
 """In the place of a window: the one that the theorems recommend for the horizon."""
@@ -43,6 +44,15 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Target:
+    """What an experiment asks for: a policy's regret is at most this share of another's."""
+
+    policy: str
+    against: str
+    regret_at_most: float
+
+
+@dataclass(frozen=True)
 class Experiment:
     """Which policies play which world, with which seeds, for how long.
 
@@ -51,7 +61,8 @@ class Experiment:
 
     `choosing_seeds` are those on which constants may be chosen, none of which is reported.
     `regret` is the one to report: "expected", or "realised" where the truth is a table's own means
-    in hindsight and its rounds are not exchangeable (see `expected_regret`).
+    in hindsight and its rounds are not exchangeable (see `expected_regret`). `targets` are judged
+    when it has been run.
     """
 
     id: str
@@ -63,6 +74,7 @@ class Experiment:
     horizons: tuple[int, ...] = ()
     choosing_seeds: tuple[int, ...] = ()
     regret: str = "expected"
+    targets: tuple[Target, ...] = ()
 
     def __post_init__(self) -> None:
         both = sorted({*self.seeds} & {*self.choosing_seeds})
@@ -187,8 +199,7 @@ def _shared() -> Mapping[str, list[dict[str, Any]]]:
 
 
 def _experiment(name: str, content: dict[str, Any]) -> Experiment:
-    keys = {"title", "seeds", "choosing_seeds", "world", "policies", "rounds", "regret"}
-    _require_keys(content, keys, "an experiment")
+    _require_keys(content, KEYS, "an experiment")
     world = _get(content, "world", dict, "an experiment")
     world_params = {key: value for key, value in world.items() if key != "name"}
     world_name = _get(world, "name", str, "its world")
@@ -210,6 +221,7 @@ def _experiment(name: str, content: dict[str, Any]) -> Experiment:
         horizons=_horizons(content.get("rounds", [])),
         choosing_seeds=_choosing_seeds(content),
         regret=_regret(content.get("regret", "expected")),
+        targets=_targets(content, labels),
     )
 
 
@@ -223,6 +235,25 @@ def _regret(kind: Any) -> str:
     if kind not in REGRETS:
         raise InvalidSpec(f"regret is {kind!r}: report the regret that is one of {REGRETS}.")
     return str(kind)
+
+
+def _targets(content: dict[str, Any], labels: Sequence[str]) -> tuple[Target, ...]:
+    given = _get(content, "targets", list, "an experiment") if "targets" in content else []
+    return tuple(_target(it, labels) for it in given)
+
+
+def _target(content: Any, labels: Sequence[str]) -> Target:
+    if not isinstance(content, dict):
+        raise InvalidSpec(f"target {content!r} is no table: write [[targets]] before each.")
+    _require_keys(content, {it.name for it in fields(Target)}, "a target")
+    policy, against = (_get(content, key, str, "a target") for key in ("policy", "against"))
+    for label in (policy, against):
+        if label not in labels:
+            raise InvalidSpec(f"a target is about {label!r}, which does not play: use {labels}.")
+    share = check_parameter(
+        "regret_at_most", content.get("regret_at_most"), Real(0), owner="a target"
+    )
+    return Target(policy, against, share)
 
 
 def _policies(given: list[Any]) -> list[Any]:

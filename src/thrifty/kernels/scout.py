@@ -91,10 +91,11 @@ MOST_EVENTS = 256
 
 
 class Limits(NamedTuple):
-    """How many features a round may buy, and how much it may spend on average."""
+    """What a round may buy and spend on average, and whether former regimes are recognised."""
 
     features: int
     budget: float
+    recall: bool
 
 
 class ScoutState(NamedTuple):
@@ -122,7 +123,12 @@ class ScoutState(NamedTuple):
 
 
 def initial(
-    levels: Ints, n_actions: int, *, max_features: int | None, budget: float | None
+    levels: Ints,
+    n_actions: int,
+    *,
+    max_features: int | None,
+    budget: float | None,
+    recall: bool = True,
 ) -> ScoutState:
     """Return the state before the first round."""
     most = levels.size if max_features is None else min(max_features, levels.size)
@@ -132,7 +138,7 @@ def initial(
     sizes[:fixed] = np.bitwise_count(tables.masks[:fixed])
     likely = most if fixed == len(sizes) else min(most, LIKELY_SIZE)
     return ScoutState(
-        Limits(most, math.inf if budget is None else float(budget)),
+        Limits(most, math.inf if budget is None else float(budget), recall),
         book=np.zeros(1, BOOK),
         subsets=tables,
         weights=averaging.initial(sizes, levels.size, likely),
@@ -369,7 +375,7 @@ def update(
     kind, observed = purpose % KINDS, mask_of(codes)
     basis = _basis(state, purpose, observed)
     _learn_prices(state, codes, costs)
-    if book[0]["restarts"] > 0 and book[0]["age"] < RECOGNITION:
+    if state.limits.recall and book[0]["restarts"] > 0 and book[0]["age"] < RECOGNITION:
         _recognise(state, observed, codes, action, reward)
     if kind != EXPLORE:
         _judge(state, basis, codes, action, reward)

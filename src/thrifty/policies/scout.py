@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels import scout as kernel
-from thrifty.parameters import Optional, Real, Whole
+from thrifty.parameters import FLAG, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
 from thrifty.rounds import Purchase
@@ -43,7 +43,8 @@ class Scout(CompiledPolicy):
     There is nothing to tune. `max_features` is the largest number of features that a round may
     buy. `budget` is what a round may spend on average: after t rounds at most t times the budget
     has been spent, and the price of one round more; when it is gone Scout buys nothing until it has
-    recovered (rounds of kind "save").
+    recovered (rounds of kind "save"). With `recall=False` former regimes are not recognised, to see
+    what that is worth.
 
     >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
     >>> scout = Scout(problem, seed=1)
@@ -53,7 +54,7 @@ class Scout(CompiledPolicy):
     ()
     """
 
-    allowed = {"max_features": Optional(Whole(1)), "budget": Optional(Real(0))}
+    allowed = {"max_features": Optional(Whole(1)), "budget": Optional(Real(0)), "recall": FLAG}
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
     _state: kernel.ScoutState
@@ -64,9 +65,11 @@ class Scout(CompiledPolicy):
         *,
         max_features: int | None = None,
         budget: float | None = None,
+        recall: bool = True,
         seed: Seed = None,
     ) -> None:
-        super().__init__(problem, seed=seed, max_features=max_features, budget=budget)
+        limits: dict[str, Any] = {"max_features": max_features, "budget": budget, "recall": recall}
+        super().__init__(problem, seed=seed, **limits)
         require_masks_fit(problem, MOST_FEATURES, "Scout")
         self._state = kernel.initial(problem.levels, problem.n_actions, **self.parameters)
 
