@@ -4,13 +4,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from figures.small_tables import rows, table_from, table_of
+from figures.small_tables import rows, table_from, table_of, with_events
 from thrifty.errors import InvalidTable
 from thrifty.experiments.curves import (
     accuracy_up_to,
     blocks,
     distance_from,
     ends,
+    event_kinds,
+    event_rates,
+    event_rounds,
     interval,
     resampled_means,
     shares_by_period,
@@ -107,3 +110,22 @@ def test_resamples_pair_the_seeds_of_two_policies() -> None:
 def test_a_quick_table_says_the_same() -> None:
     assert blocks(quick(TABLE), "B", "gain").tolist() == blocks(TABLE, "B", "gain").tolist()
     assert quick(TABLE)["policy"].dtype != pl.String
+
+
+def test_events_by_seed_and_kind() -> None:
+    noted = [(1, "row forgotten", 4), (0, "my own", 2), (1, "restart", 15), (1, "restart", 3)]
+    for table in (with_events(TABLE, "B", noted), quick(with_events(TABLE, "B", noted))):
+        assert event_kinds(table, "A") == []
+        assert event_kinds(table, "B") == ["restart", "row forgotten", "my own"]
+        rounds = event_rounds(table, "B", "restart")
+        assert {seed: it.tolist() for seed, it in rounds.items()} == {0: [], 1: [3, 15]}
+        assert event_rates(table, "B", "restart").tolist() == [0.5, 0.5]
+        assert event_rates(table, "B", "my own").tolist() == [0.5, 0]
+
+
+def test_two_events_of_one_round_are_two() -> None:
+    twice = with_events(TABLE, "B", [(0, "restart", 11)]).with_columns(
+        value=pl.when(pl.col("measure") == "events").then(2.0).otherwise("value")
+    )
+    assert event_rounds(twice, "B", "restart")[0].tolist() == [11, 11]
+    assert event_rates(twice, "B", "restart").tolist() == [0, 1]

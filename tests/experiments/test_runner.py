@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from thrifty.experiments.results import TABLE, Results, read_results
 from thrifty.experiments.runner import CELLS, Store, run, run_all
 from thrifty.experiments.spec import Entry, Experiment, find
 from thrifty.experiments.worlds import world_named
+from thrifty.playing import play
+from thrifty.policies import Scout
 from thrifty.simulation import simulate
 
 
@@ -69,6 +72,26 @@ def test_the_table_adds_up_to_the_runs(tmp_path: Path) -> None:
     regret = table.filter((pl.col("policy") == "oracle") & (pl.col("measure") == "realised_regret"))
     assert regret["value"].abs().max() == 0
     assert table["horizon"].unique().to_list() == [450]
+
+
+def test_events_are_those_of_the_policy(tmp_path: Path) -> None:
+    scout = replace(
+        EXPERIMENT,
+        world="flipping-prices",
+        world_params={"rounds": 900},
+        entries=(Entry("scout", "scout"), Entry("ucb1", "ucb1")),
+        seeds=(0, 3),
+    )
+    table = run(scout, tmp_path, workers=1).table.filter(pl.col("measure") == "events")
+    assert table["policy"].unique().to_list() == ["scout"]
+    for seed in scout.seeds:
+        replay = world_named("flipping-prices")(seed, rounds=900)
+        policy = Scout(replay.problem, seed=seed)
+        play(policy, replay)
+        noted = Counter((it.kind, it.round) for it in policy.events)
+        rows = table.filter(pl.col("seed") == seed).select("key", "round", "value")
+        assert {(key, at): n for key, at, n in rows.iter_rows()} == noted
+        assert "price alarm" in rows["key"]
 
 
 def test_the_table_is_in_the_order_of_the_specification(tmp_path: Path) -> None:

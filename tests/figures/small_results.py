@@ -1,7 +1,7 @@
 """Results of every kind: plain, windows, grids of one, two and three parameters, horizons."""
 
 from experiments.made_up_paper import grid_of, reproduction
-from figures.small_tables import table_of
+from figures.small_tables import table_of, with_events
 from thrifty.experiments.results import Results
 from thrifty.experiments.spec import Entry, Experiment
 
@@ -41,8 +41,23 @@ def horizons() -> Results:
     return reproduction().theory[0]
 
 
+def noting() -> Results:
+    """A policy that notes events, and one that does not."""
+    results = plain("Scout", "UCB1", cost_changes=[5])
+    noted = with_events(table_of("Scout", "UCB1"), "Scout", EVENTS)
+    return Results(results.experiment, noted)
+
+
+EVENTS = [
+    (0, "price alarm", 6),
+    (0, "restart", 11),
+    (0, "restart", 17),
+    (1, "restart", 12),
+    (1, "my own", 3),
+]
 KINDS = {
     "plain": plain(),
+    "noting": noting(),
     "windows": windows(),
     "grid": grid(),
     "line": line(),

@@ -84,6 +84,15 @@ def table_of(*labels: str) -> pl.DataFrame:
     )
 
 
+def with_events(
+    table: pl.DataFrame, policy: str, events: Sequence[tuple[int, str, int]]
+) -> pl.DataFrame:
+    """Return the table with these events of the policy: seed, kind, round."""
+    horizon = int(table["horizon"].max())  # type: ignore[arg-type]
+    more = [(policy, seed, horizon, "events", kind, at, 1.0) for seed, kind, at in events]
+    return pl.concat([table, table_from(more)])
+
+
 def table_of_gains(gains: Mapping[str, Sequence[float]]) -> pl.DataFrame:
     """Return a table with these gains by seed, in two equal blocks, all of it reward."""
     return table_from(

@@ -51,3 +51,26 @@ def test_regret_below_the_bound() -> None:
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     (axes,) = beyond.growth(found, {}).axes
     assert "bound of the theorem" not in {it.get_label() for it in axes.get_lines()}
+
+
+def test_events_by_hand() -> None:
+    changes = {"rewards": [10], "prices": [5]}
+    figure = beyond.events(KINDS["noting"].table, "Scout", changes)
+    one, *every = figure.axes
+    assert [text.get_text() for text in one.get_yticklabels()] == [
+        "restart",
+        "price alarm",
+        "my own",
+    ]
+    lanes = [np.asarray(line.get_xdata()).tolist() for line in one.get_lines()[:3]]
+    assert lanes == [[11, 17], [6], []]  # of the first seed
+    rates = [np.asarray(axes.patches[0].get_data().values).tolist() for axes in every]  # type: ignore[attr-defined]
+    assert rates == [[0, 1.5], [0.5, 0], [0.5, 0]]  # of two seeds, in two blocks
+    for axes in figure.axes:
+        assert [np.asarray(line.get_xdata())[0] for line in axes.get_lines()[-2:]] == [10, 5]
+    (legend,) = figure.legends
+    assert [it.get_text() for it in legend.get_texts()] == [
+        "change of rewards",
+        "change of prices",
+    ]
+    assert beyond.events(KINDS["noting"].table, "Scout", {"rewards": []}).legends == []

@@ -88,3 +88,15 @@ def test_growth_by_hand() -> None:
     assert "bound of the theorem" not in {
         trace["name"] for trace in interactive.growth(found, {})["data"]
     }
+
+
+def test_events_by_hand() -> None:
+    figure = interactive.events(
+        KINDS["noting"].table, "Scout", {"rewards": [10], "prices": [5, 15]}
+    )
+    lines, marks = figure["data"][::2], figure["data"][1::2]
+    assert [it["name"] for it in lines] == ["restart", "price alarm", "my own"]
+    assert [it["y"] for it in lines] == [[0, 1.5], [0.5, 0], [0.5, 0]]
+    assert [it["x"] for it in marks] == [[11, 17], [6], []]
+    dashes = [(it["x0"], it["line"]["dash"]) for it in figure["layout"]["shapes"]]
+    assert dashes == [(10, "dot"), (5, "dash"), (15, "dash")]

@@ -10,7 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from thrifty.errors import InvalidTable
+from thrifty.experiments.cells import EVENTS
 from thrifty.experiments.measures import RESAMPLES
+from thrifty.policies.scout import EVENTS as KINDS
 
 Floats = NDArray[np.float64]
 
@@ -137,6 +139,30 @@ def bought_shares(table: pl.DataFrame) -> dict[str, float]:
     wide = sums.pivot("measure", index="policy", values="value")
     shares = wide.select(pl.col("policy"), pl.col("purchases") / pl.col("choices") / features)
     return dict(shares.iter_rows())
+
+
+def event_kinds(table: pl.DataFrame, policy: str) -> list[str]:
+    """Return the kinds of events that a policy noted, in Scout's order, others after them."""
+    noted = keys_of(table.filter(pl.col("policy") == policy), EVENTS)
+    return sorted(noted, key=lambda it: KINDS.index(it) if it in KINDS else len(KINDS))
+
+
+def event_rounds(table: pl.DataFrame, policy: str, kind: str) -> dict[int, Floats]:
+    """Return the rounds of all events of a kind, by seed; a seed may have none."""
+    own = table.filter(pl.col("policy") == policy)
+    rows = own.filter((pl.col("measure") == EVENTS) & (pl.col("key") == kind)).sort("round")
+    rounds = {seed: np.empty(0) for seed in own["seed"].unique().sort().to_list()}
+    for (seed,), group in rows.group_by("seed"):
+        times = group["value"].cast(pl.Int64).to_numpy()
+        rounds[int(str(seed))] = np.repeat(group["round"].to_numpy(), times).astype(np.float64)
+    return rounds
+
+
+def event_rates(table: pl.DataFrame, policy: str, kind: str) -> Floats:
+    """Return how many events of a kind a seed has in each block, on average."""
+    rounds = list(event_rounds(table, policy, kind).values())
+    counts, _ = np.histogram(np.concatenate(rounds), bins=ends(table))
+    return counts / len(rounds)
 
 
 def _totals(table: pl.DataFrame, policy: str, measure: str, keys: Sequence[str]) -> Floats:

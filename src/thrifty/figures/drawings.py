@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from thrifty.environments import Replay
 from thrifty.experiments.cells import world_of
-from thrifty.experiments.curves import bought_shares, policies_of
+from thrifty.experiments.curves import bought_shares, event_kinds, policies_of
 from thrifty.experiments.growth import bounds_of, growths
 from thrifty.experiments.results import Results
 from thrifty.experiments.spec import Experiment
@@ -65,7 +65,8 @@ def _drawings(results: Results) -> list[Drawing]:
     choosy = [label for label, share in bought_shares(table).items() if 0 < share < 1]
     if choosy:
         drawings.append(_accuracy(table, choosy))
-    return drawings + [_purchases(table, label, changes) for label in choosy]
+    drawings += [_purchases(table, label, changes) for label in choosy]
+    return drawings + [_events(results, label) for label in labels if event_kinds(table, label)]
 
 
 def _distinct(drawings: Sequence[Drawing]) -> list[Drawing]:
@@ -168,6 +169,19 @@ def _purchases(table: pl.DataFrame, policy: str, changes: Sequence[int]) -> Draw
         f"{policy}: share of the rounds in which it buys each feature, over time.",
         lambda: paper.purchases(table, policy, changes),
         lambda: interactive.purchases(table, policy, changes),
+    )
+
+
+def _events(results: Results, policy: str) -> Drawing:
+    replay, rounds = world_of(results.experiment), rounds_of(results)
+    both = {"rewards": replay.reward_changes, "prices": replay.cost_changes}
+    changes = {of: [it for it in found if it < rounds] for of, found in both.items()}
+    return Drawing(
+        f"events-{slug(policy)}",
+        f"{policy}: what it noticed, in the first seed and in all; dotted lines are the changes of "
+        "rewards, dashed ones those of prices.",
+        lambda: beyond.events(results.table, policy, changes),
+        lambda: interactive.events(results.table, policy, changes),
     )
 
 

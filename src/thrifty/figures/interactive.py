@@ -20,6 +20,9 @@ from thrifty.experiments.curves import (
     bought_share,
     cumulated,
     ends,
+    event_kinds,
+    event_rates,
+    event_rounds,
     interval,
     keys_of,
     policies_of,
@@ -220,6 +223,37 @@ def growth(found: Sequence[Growth], bounds: Mapping[int, float]) -> PlotlyFigure
     figure = _figure(traces, "rounds T, each horizon a run of its own", "expected regret")
     for axis in ("xaxis", "yaxis"):
         figure["layout"][axis] |= {"type": "log", "exponentformat": "power", "dtick": 1}
+    return figure
+
+
+def events(table: pl.DataFrame, policy: str, changes: Mapping[str, Sequence[int]]) -> PlotlyFigure:
+    """Return what a policy noticed: every event of the first seed, and how many in each block."""
+    edges = ends(table)
+    traces: list[dict[str, Any]] = []
+    for k, kind in enumerate(event_kinds(table, policy)):
+        seed, rounds = next(iter(event_rounds(table, policy, kind).items()))
+        colour = KEYS[k % len(KEYS)]
+        common = {"type": "scatter", "name": kind, "legendgroup": kind}
+        marks = {"x": rounds.tolist(), "y": [kind] * rounds.size, "yaxis": "y2", "mode": "markers"}
+        marker = {"symbol": "diamond-tall", "size": 9, "color": colour}
+        rates = {"x": edges[:-1].tolist(), "y": _plain(event_rates(table, policy, kind))}
+        line = {"color": colour, "shape": "hv"}
+        text = f"{kind}, seed {seed}"
+        traces += [
+            {**common, **rates, "mode": "lines", "line": line},
+            {**common, **marks, "marker": marker, "showlegend": False, "hovertext": text},
+        ]
+    figure = _figure(traces, "round", f"events of a seed in {edges[1]:,.0f} rounds")
+    layout = figure["layout"]
+    layout["yaxis"]["domain"] = [0, 0.6]
+    layout["yaxis2"] = {**_GRID, "domain": [0.68, 1], "autorange": "reversed"}
+    layout["xaxis"]["range"] = [0, float(edges[-1])]
+    layout["shapes"] = [
+        {**shape, "line": {**shape["line"], "dash": "dot" if of == "rewards" else "dash"}}
+        for of, rounds in changes.items()
+        for shape in _vertical_lines(rounds)
+    ]
+    layout["height"] = 560
     return figure
 
 

@@ -45,6 +45,14 @@ BOUND: Mapping[str, Any] = MappingProxyType(
 )
 """The line of a theorem's bound."""
 
+CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "rewards": {"color": "#505050", "linestyle": ":", "linewidth": 1.1},
+        "prices": {"color": "#505050", "linestyle": (0, (5, 2)), "linewidth": 0.9},
+    }
+)
+"""The lines of changes, where those of rewards and of prices are told apart."""
+
 SURFACE = "cividis"
 """The colours of heat maps, which every kind of colour vision can order."""
 
