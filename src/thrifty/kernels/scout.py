@@ -261,7 +261,7 @@ def _epsilon(state: ScoutState, explored: Bools) -> float:
     headroom = min(1.0, _headroom(state) / HEADROOM)
     epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * cheap**3
     if _grows(state) and doubt > CAMPAIGN_DOUBT:
-        campaign = CAMPAIGN * headroom * min(1.0, CAMPAIGN_LOSS / loss)
+        campaign = CAMPAIGN * headroom * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
         if wide_rounds.number(state.wide_rounds) < campaign:
             return MOST_EPSILON
     return epsilon
@@ -308,13 +308,15 @@ def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> t
 def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
     """Return B, the features that the action is drawn from.
 
-    More may have been observed than was bought; it is used if such a set has a table. If the set
-    in use has lost its tables since, all that was observed is taken to have been used.
+    More may have been observed than was bought; it is used if such a set has a table for good (a
+    grown one's may be gone when the reward comes, and B forgotten with it). If the set in use has
+    lost its tables since, all that was observed is taken to have been used.
     """
     kind, in_use = purpose % KINDS, subsets.set_with(state.subsets, purpose // KINDS)
     if kind == EXPLORE:
         return np.int64(0)
-    if in_use == NONE or (kind != PROBE and subsets.place_of(state.subsets, observed) != NONE):
+    place = subsets.place_of(state.subsets, observed)
+    if in_use == NONE or (kind != PROBE and NONE < place < state.subsets.order.size):
         return observed
     return state.subsets.masks[in_use] & observed
 
@@ -439,6 +441,7 @@ def _grow(state: ScoutState) -> None:
         dispersion(state.spread),
     )
     if place != NONE:
+        averaging.make_list(state.weights)  # on which the place may have been with another set
         offsets = state.subsets.offsets
         surprise.calm_down_in(state.surprise, offsets[place], offsets[place + 1])
 
@@ -503,6 +506,9 @@ def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, rewa
     )
     surprise.calm_down(state.surprise)
     book[0]["age"] = max(book[0]["age"], min(age, MOST_AGE_RESTORED))
+    if _grows(state):  # places have other sets now
+        averaging.make_list(state.weights)
+        book[0]["in_use"] = 0
     book[0]["stale"] = 1
     _note_event(state, RESTORED, NONE)
 
