@@ -253,7 +253,7 @@ def test_what_has_no_table_is_not_used() -> None:
 # Very many features.
 
 
-def growing(**book: float) -> Any:
+def growing(**book: Any) -> Any:
     """Return a state with tables of single features, and room for three larger sets."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MOST_NUMBERS", "MOST_NUMBERS_WHEN_GROWING"):

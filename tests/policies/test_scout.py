@@ -166,22 +166,28 @@ def xor_of_two_regimes(rounds: int, period: int) -> World:
     )
 
 
+def test_the_twin_whose_sets_grow_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_sets(monkeypatch, 20)
+    rounds = 300 if COMPILED else 80
+    policy, twin = played_like_the_twin(xor_of_two_regimes(rounds, rounds), 1, max_features=2)
+    assert max(len(it) for it in twin.tables.sets) == 2
+    assert_same_sets(policy, twin)
+
+
 @statistical
-@pytest.mark.parametrize("limits", [{}, {"max_features": 2}])
 def test_the_twin_whose_grown_sets_are_forgotten_and_come_back(
-    limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     few_sets(monkeypatch, 20)
-    policy, twin = played_like_the_twin(xor_of_two_regimes(900, 300), 1, **limits)
+    policy, twin = played_like_the_twin(xor_of_two_regimes(900, 300), 1)
     assert (twin.restarts, twin.restored) == (2, 1)
     assert (0, 2) in twin.tables.grown
     assert_same_sets(policy, twin)
 
 
-@pytest.mark.parametrize("n_features", [12, 14])
+@pytest.mark.parametrize("n_features", [12, pytest.param(14, marks=statistical)])
 def test_the_twin_with_very_many_features(n_features: int) -> None:
-    rounds = 90 if COMPILED else 40
-    world = many_features(1, n_features=n_features, n_levels=3, rounds=rounds)
+    world = many_features(1, n_features=n_features, n_levels=3, rounds=100)
     policy, twin = played_like_the_twin(world, 0)
     assert_same_sets(policy, twin)
 
@@ -190,7 +196,8 @@ def test_the_twin_whose_rewards_come_late(monkeypatch: pytest.MonkeyPatch) -> No
     few_sets(monkeypatch, 20)
     rounds, rng = 300 if COMPILED else 80, np.random.default_rng(5)
     replay = xor_of_two_regimes(rounds, rounds).draw(seed=3)
-    policy, draws = Scout(replay.problem, seed=7), generator(7).random((rounds, 3))
+    policy = Scout(replay.problem, seed=policy_seed(7))
+    draws = generator(policy_seed(7)).random((rounds, 3))
     twin = naive_scout.Scout((2,) * 4, 2)
     late: list[tuple[Observation, int, int, float]] = []
     for t in range(rounds):
