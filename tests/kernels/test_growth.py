@@ -17,7 +17,7 @@ import naive_scout
 from thrifty.kernels import averaging, growth, subsets, wide_rounds
 from thrifty.kernels.arrays import NONE
 from thrifty.kernels.averaging import PRIOR_PULLS
-from thrifty.kernels.growth import A_FEW, MORE_ROUNDS, PARENTS
+from thrifty.kernels.growth import A_FEW, MORE_ROUNDS
 from thrifty.kernels.subsets import MOST_CELLS, NO_SET
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=40)
@@ -202,8 +202,11 @@ def test_a_parent_of_too_many_partial_states_does_not_grow() -> None:
     rng = np.random.default_rng(0)
     for _ in range(A_FEW):
         pieces.play(tuple(rng.integers(0, pieces.levels).tolist()), 0, float(rng.random()))
-    for _ in range(PARENTS):
+    pieces.weights.log[1:4] = [-1.0, -2.0, -3.0]  # else the first would tie with the last
+    for left in (2, 1, 0):
         pieces.grow()
+        assert pieces.growth.book[1] == left
+    assert pieces.growth.parents[0] == 0b100
     assert pieces.grown == [0b011, NO_SET, NO_SET]
     assert len(pieces.growth.pulls) == MOST_CELLS
 
