@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 import naive
+import naive_scout
 from thrifty.environments import World
 from thrifty.kernels import scout, subsets
 from thrifty.policies import Scout
@@ -28,7 +29,7 @@ from thrifty.rounds import Observation
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SETS: tuple[naive.Set, ...] = ((), (0,), (1,), (0, 1))
+SETS: tuple[naive_scout.Set, ...] = ((), (0,), (1,), (0, 1))
 MASKS = {(): 0b00, (0,): 0b10, (1,): 0b01, (0, 1): 0b11}
 ROUNDS = 40_000
 FALSE_ALARMS = 1e-6
@@ -50,7 +51,7 @@ CHANCES = {
 """With which chance action 0 is taken in each state, for every basis."""
 
 
-def mean_reward(it: naive.Set, values: naive.Codes, action: int, chances: Floats) -> float:
+def mean_reward(it: naive_scout.Set, values: naive.Codes, action: int, chances: Floats) -> float:
     """Return the mean of the rewards that this action got where psi_J has these values."""
     table = np.array(WORLD.truth.rewards[0])[action]
     taken = chances if action == 0 else 1 - chances
@@ -62,12 +63,12 @@ def mean_reward(it: naive.Set, values: naive.Codes, action: int, chances: Floats
     return float(total / mass)
 
 
-def truth(it: naive.Set, values: naive.Codes, action: int) -> float:
+def truth(it: naive_scout.Set, values: naive.Codes, action: int) -> float:
     """Return r(a, psi_J): all states that agree count by their probability alone."""
     return mean_reward(it, values, action, np.ones((2, 2)) / 2)
 
 
-def cells() -> list[naive.Cell]:
+def cells() -> list[naive_scout.Cell]:
     return [
         (it, values, action)
         for it in SETS
@@ -87,7 +88,9 @@ teach = numba.njit(_teach)
 
 
 @cache
-def estimates(acts_by: naive.Set, taught_from: naive.Set) -> dict[naive.Cell, tuple[int, float]]:
+def estimates(
+    acts_by: naive_scout.Set, taught_from: naive_scout.Set
+) -> dict[naive_scout.Cell, tuple[int, float]]:
     """Return every cell's number of rewards and their sum.
 
     All is observed, the action rests on the first set, and the sets from the second one up learn.
@@ -115,7 +118,7 @@ def could_be(number: int, total: float, mean: float) -> bool:
 
 
 @pytest.mark.parametrize("basis", CHANCES)
-def test_from_the_basis_up_every_table_is_unbiased(basis: naive.Set) -> None:
+def test_from_the_basis_up_every_table_is_unbiased(basis: naive_scout.Set) -> None:
     compared = 0
     for cell, (number, total) in estimates(basis, basis).items():
         assert (number > 0) == (set(basis) <= set(cell[0]))
@@ -148,7 +151,7 @@ def test_the_numbers_by_hand() -> None:
 
 
 @cache
-def residuals() -> dict[tuple[str, naive.Set, str], tuple[int, float, float]]:
+def residuals() -> dict[tuple[str, naive_scout.Set, str], tuple[int, float, float]]:
     """Let Scout play; return sums of rewards less the truth, by kind of round, set and side.
 
     Each with the number of rewards and the sum of their variances. The side is where the set is:
@@ -158,7 +161,7 @@ def residuals() -> dict[tuple[str, naive.Set, str], tuple[int, float, float]]:
     replay = WORLD.draw(seed=3)
     policy = Scout(WORLD.problem, seed=4)
     names = {scout.EXPLOIT: "exploit", scout.EXPLORE: "explore", scout.PROBE: "probe"}
-    found: dict[tuple[str, naive.Set, str], tuple[int, float, float]] = {}
+    found: dict[tuple[str, naive_scout.Set, str], tuple[int, float, float]] = {}
     for t in range(rounds):
         purchase = policy.choose_features()
         state = tuple(replay.contexts[t].tolist())
@@ -168,13 +171,13 @@ def residuals() -> dict[tuple[str, naive.Set, str], tuple[int, float, float]]:
         )
         action = policy.choose_action(seen)
         reward = float(replay.rewards[t, action])
-        observed = naive.seen_in(codes.tolist())
+        observed = naive_scout.seen_in(codes.tolist())
         kind = names[purchase.purpose % scout.KINDS]
         in_use = SETS[purchase.purpose // scout.KINDS]
         basis = {"explore": (), "probe": in_use, "exploit": observed}[kind]
         for it in SETS:
             if set(it) <= set(observed):
-                side = "inside" if naive.between(basis, it, observed) else "outside"
+                side = "inside" if naive_scout.between(basis, it, observed) else "outside"
                 mean = truth(it, tuple(state[i] for i in it), action)
                 number, total, variance = found.get((kind, it, side), (0, 0.0, 0.0))
                 variance += mean * (1 - mean)

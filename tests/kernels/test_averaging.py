@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import naive
+import naive_scout
 from thrifty.kernels import averaging, subsets
+from thrifty.kernels.arrays import NONE
 from thrifty.kernels.averaging import MOST_LISTED, PRIOR_PULLS, SHARE, TEMPER
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
@@ -29,13 +30,15 @@ def _weigh(tables: Any, weights: Any, observed: Any, rest: Any) -> None:
 
 weigh = numba.njit(_weigh)
 temper = numba.njit(lambda weights: averaging.temper(weights))
+normalise = numba.njit(lambda weights: averaging.normalise(weights))
+take_priors = numba.njit(lambda weights, tables: averaging.take_priors(weights, tables))
 make_list = numba.njit(lambda weights: averaging.make_list(weights))
 
 
 def made(levels: tuple[int, ...]) -> tuple[subsets.Subsets, averaging.Weights]:
     tables = subsets.initial(np.array(levels, np.int64), 2, len(levels))
-    sizes = [len(it) for it in naive.sets_that_fit(levels, 2)]
-    return tables, averaging.initial(np.array(sizes))
+    sizes = [len(it) for it in naive_scout.sets_that_fit(levels, 2)]
+    return tables, averaging.initial(np.array(sizes), len(levels), len(levels))
 
 
 def total(weights: averaging.Weights) -> float:
@@ -49,8 +52,50 @@ def test_every_size_is_equally_likely_and_so_is_every_set_of_a_size() -> None:
     _, weights = made((2, 2, 2))
     expected = [1 / 4] + [1 / 12] * 6 + [1 / 4]
     assert np.exp(weights.prior).tolist() == pytest.approx(expected)
-    assert weights.log.tolist() == weights.prior.tolist()
+    assert weights.log.tolist() == pytest.approx(weights.prior.tolist())
     assert (weights.length[0], weights.listed[0], weights.shares[0]) == (1, 0, 1.0)
+
+
+def test_of_many_features_the_prior_knows_sizes_that_have_no_place_yet() -> None:
+    # Of ten features the sets of none and one have tables, and two places wait for larger ones.
+    sizes = np.array([0] + [1] * 10 + [NONE, NONE])
+    weights = averaging.initial(sizes, 10, 3)
+    by_size = [1 / 4, 1 / 4 / 10, 1 / 4 / 45, 1 / 4 / 120, 1 / 4 / 210]
+    assert np.exp(weights.prior_of_size[:5]).tolist() == pytest.approx(by_size)
+    assert np.exp(weights.prior[:2]).tolist() == pytest.approx(by_size[:2])
+    assert (weights.prior[11:] == averaging.NOTHING).all()
+    assert np.exp(weights.log[:2]).tolist() == pytest.approx([1 / 2, 1 / 20])
+    assert total(weights) == pytest.approx(1)
+
+
+def test_grown_sets_take_the_priors_of_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subsets, "MOST_NUMBERS", 15)
+    monkeypatch.setattr(subsets, "MOST_NUMBERS_WHEN_GROWING", 15)
+    monkeypatch.setattr(subsets, "GROWN", 2)
+    tables = subsets.initial(np.array([2, 2, 2]), 1, 3)
+    weights = averaging.initial(np.array([0, 1, 1, 1, NONE, NONE]), 3, 3)
+    assert tables.masks.tolist() == [0, 0b100, 0b010, 0b001, NONE, NONE]
+    tables.masks[5] = 0b111
+    take_priors(weights, tables)
+    expected = [1 / 4, 1 / 12, 1 / 12, 1 / 12, 0, 1 / 4]
+    assert np.exp(weights.prior).tolist() == pytest.approx(expected)
+
+
+def test_where_nobody_competes_nothing_changes() -> None:
+    # The action was drawn from both features, of which only single ones have tables.
+    tables = subsets.initial(np.array([2, 2]), 2, 1)
+    weights = averaging.initial(np.array([0, 1, 1]), 2, 1)
+    before = weights.log.copy()
+    weigh(tables, weights, 0b11, (0b11, np.array([1, 0]), 0, 1.0, 0.5, 1.0))
+    assert weights.log.tolist() == before.tolist()
+    assert not tables.pulls.any()
+
+
+def test_normalising_divides_by_the_total() -> None:
+    _, weights = made((2,))
+    weights.log[:] = np.log([2.0, 6.0])
+    normalise(weights)
+    assert np.exp(weights.log).tolist() == pytest.approx([0.25, 0.75])
 
 
 def test_tables_that_predict_the_same_keep_their_weights() -> None:
@@ -66,8 +111,8 @@ def test_one_feature_that_tells_everything() -> None:
     tables.wide_pulls[:, 0] = [16, 8, 8]
     tables.wide_sums[:, 0] = [8, 0, 8]
     weigh(tables, weights, 1, (0, np.array([1]), 0, 1.0, 0.5, 1.0))
-    empty = naive.clip(8.5 / 17)
-    feature = naive.clip((8 + PRIOR_PULLS * 0.5) / (8 + PRIOR_PULLS))
+    empty = naive_scout.clip(8.5 / 17)
+    feature = naive_scout.clip((8 + PRIOR_PULLS * 0.5) / (8 + PRIOR_PULLS))
     posterior = feature / (empty + feature)
     expected = (1 - SHARE) * posterior + SHARE / 2
     assert math.exp(weights.log[1]) == pytest.approx(expected)
@@ -78,7 +123,7 @@ def test_a_share_of_half_the_reward_counts_half_of_each_likelihood() -> None:
     tables, weights = made((2,))
     tables.wide_pulls[:, 0], tables.wide_sums[:, 0] = [16, 8, 8], [8, 0, 8]
     weigh(tables, weights, 1, (0, np.array([1]), 0, 0.5, 0.5, 0.25))
-    feature = naive.clip((8 + PRIOR_PULLS * 0.5) / (8 + PRIOR_PULLS))
+    feature = naive_scout.clip((8 + PRIOR_PULLS * 0.5) / (8 + PRIOR_PULLS))
     ratio = (math.sqrt(feature * (1 - feature)) / 0.5) ** (1 / 0.25)
     expected = (1 - SHARE) * ratio / (1 + ratio) + SHARE / 2
     assert math.exp(weights.log[1]) == pytest.approx(expected)
@@ -125,7 +170,7 @@ def rounds(draw: Any) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
     return levels, played
 
 
-def mask(it: naive.Set, n: int) -> int:
+def mask(it: naive_scout.Set, n: int) -> int:
     return sum(1 << (n - 1 - i) for i in it)
 
 
@@ -134,24 +179,24 @@ def mask(it: naive.Set, n: int) -> int:
 def test_weighing_like_the_twin(given: Any) -> None:
     levels, played = given
     tables, weights = made(levels)
-    twin, n = naive.Tables(levels, 2), len(levels)
-    prior = {it: math.log(w) for it, w in naive.prior_of(twin.sets).items()}
-    log_weights = dict(prior)
+    twin, n = naive_scout.Tables(levels, 2), len(levels)
+    prior = {it: naive_scout.log_prior(len(it), n, n) for it in twin.sets}
+    log_weights = naive_scout.normalised(prior)
     for codes, observed, basis, action, reward, mean, phi in played:
         rest = (mask(basis, n), np.array(codes), action, reward, mean, phi)
         weigh(tables, weights, mask(observed, n), rest)
         gains = {}
         for it in twin.sets:
-            if naive.between(basis, it, observed):
-                p = naive.clip(twin.mean_in_wide_rounds(it, codes, action, mean))
-                gains[it] = naive.log_likelihood(reward, p) / phi
-        log_weights = naive.weighed(log_weights, prior, gains)
+            if naive_scout.between(basis, it, observed):
+                p = naive_scout.clip(twin.mean_in_wide_rounds(it, codes, action, mean))
+                gains[it] = naive_scout.log_likelihood(reward, p) / phi
+        log_weights = naive_scout.weighed(log_weights, prior, gains)
         twin.learn(basis, observed, codes, action, reward)
         assert weights.log.tolist() == pytest.approx(list(log_weights.values()), abs=1e-8)
         assert total(weights) == pytest.approx(1)
     temper(weights)
     assert weights.log.tolist() == pytest.approx(
-        list(naive.tempered(log_weights, prior).values()), abs=1e-8
+        list(naive_scout.tempered(log_weights, prior).values()), abs=1e-8
     )
     assert total(weights) == pytest.approx(1)
 
@@ -163,7 +208,7 @@ def test_the_competitors_keep_their_total_but_for_the_share(given: Any) -> None:
     tables, weights = made(levels)
     for codes, observed, basis, action, reward, mean, phi in played:
         n = len(levels)
-        took_part = np.array([naive.between(basis, s, observed) for s in sets_of(levels)])
+        took_part = np.array([naive_scout.between(basis, s, observed) for s in sets_of(levels)])
         before = np.exp(weights.log)
         rest = (mask(basis, n), np.array(codes), action, reward, mean, phi)
         weigh(tables, weights, mask(observed, n), rest)
@@ -175,8 +220,8 @@ def test_the_competitors_keep_their_total_but_for_the_share(given: Any) -> None:
         assert (after >= SHARE * prior * (1 - 1e-9)).all()
 
 
-def sets_of(levels: tuple[int, ...]) -> list[naive.Set]:
-    return naive.sets_that_fit(levels, 2)
+def sets_of(levels: tuple[int, ...]) -> list[naive_scout.Set]:
+    return naive_scout.sets_that_fit(levels, 2)
 
 
 @repeatable
@@ -186,7 +231,7 @@ def test_the_list_like_the_twin(halves: list[int]) -> None:
     weights.log[:] = np.array(halves) / 5
     log_weights = dict(zip(sets_of((2,) * 5), weights.log.tolist(), strict=True))
     largest = make_list(weights)
-    expected = naive.short_list(log_weights)
+    expected = naive_scout.short_list(log_weights)
     length = weights.length[0]
     listed = [sets_of((2,) * 5)[j] for j in weights.listed[:length]]
     assert listed == list(expected)

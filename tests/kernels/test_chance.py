@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-import naive
+import naive_scout
 from thrifty.kernels import chance
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
@@ -69,9 +69,9 @@ def test_a_stream_is_made_of_32_bits_and_begins_at_0() -> None:
     out = np.empty(1)
     in_one_stream(0.0, out)
     # The hash of counter 1 under key 0, twice, by hand.
-    word = naive.Stream.mixed(naive.Stream.mixed(1))
+    word = naive_scout.Stream.mixed(naive_scout.Stream.mixed(1))
     assert out[0] == (word + 0.5) / chance.WORD
-    assert naive.Stream.mixed(0) == 0
+    assert naive_scout.Stream.mixed(0) == 0
 
 
 @repeatable
@@ -79,7 +79,7 @@ def test_a_stream_is_made_of_32_bits_and_begins_at_0() -> None:
 def test_uniform_like_the_twin_and_never_0_or_1(draw: float) -> None:
     out = np.empty(20)
     in_one_stream(draw, out)
-    twin = naive.Stream(draw)
+    twin = naive_scout.Stream(draw)
     assert out.tolist() == [twin.uniform() for _ in range(20)]
     assert ((out > 0) & (out < 1)).all()
 
@@ -89,9 +89,9 @@ def test_uniform_like_the_twin_and_never_0_or_1(draw: float) -> None:
 def test_gamma_and_beta_like_the_twin(draw: float, one: float, other: float) -> None:
     out = np.empty(1)
     gammas(one, np.array([draw]), out)
-    assert out[0] == pytest.approx(naive.Stream(draw).gamma(one), rel=1e-9)
+    assert out[0] == pytest.approx(naive_scout.Stream(draw).gamma(one), rel=1e-9)
     betas(one, other, np.array([draw]), out)
-    assert out[0] == pytest.approx(naive.Stream(draw).beta(one, other), rel=1e-9, abs=1e-300)
+    assert out[0] == pytest.approx(naive_scout.Stream(draw).beta(one, other), rel=1e-9, abs=1e-300)
     assert 0 <= out[0] <= 1
 
 

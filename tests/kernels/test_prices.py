@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-import naive
+import naive_scout
 from thrifty.kernels import prices
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
@@ -96,7 +96,7 @@ COSTS = st.lists(
 @repeatable
 @given(COSTS)
 def test_like_the_twin(costs: list[float]) -> None:
-    twin, book = naive.PriceBook(), prices.initial(2)
+    twin, book = naive_scout.PriceBook(), prices.initial(2)
     for cost in costs:
         assert bool(pay(book, 1, cost)) == twin.pay(cost)
         assert book["mean"][1] == pytest.approx(twin.mean, abs=1e-12)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import naive
+import naive_scout
 from thrifty.kernels import prices, scout, subsets, surprise
 from thrifty.kernels.arrays import NONE
 from thrifty.kernels.scout import EXPLOIT, EXPLORE, KINDS, PROBE, YOUNG
@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
 epsilon = numba.njit(lambda state, explored: scout._epsilon(state, explored))
+probes = numba.njit(lambda state, chance: scout._probes(state, chance))
+bind = numba.njit(lambda tables, j, mask: subsets.bind(tables, j, mask))
+ticket_of = numba.njit(lambda tables, j: subsets.ticket_of(tables, j))
 explored = numba.njit(lambda state, mask: scout._explored(state, mask))
 keep_some = numba.njit(lambda mask, kept, most, draw: scout._keep_some(mask, kept, most, draw))
 basis = numba.njit(lambda state, purpose, observed: scout._basis(state, purpose, observed))
@@ -28,7 +31,7 @@ blind_action = numba.njit(
 note_event = numba.njit(lambda state, kind, feature: scout._note_event(state, kind, feature))
 
 LEVELS = (2, 3, 2)
-SETS = naive.sets_that_fit(LEVELS, 3)
+SETS = naive_scout.sets_that_fit(LEVELS, 3)
 ALL = np.ones(3, np.bool_)
 
 
@@ -55,7 +58,7 @@ def priced(state: Any, *means: float) -> Any:
     return state
 
 
-def taught(state: Any) -> set[naive.Set]:
+def taught(state: Any) -> set[naive_scout.Set]:
     """Return the sets whose tables hold anything."""
     offsets = state.subsets.offsets
     return {
@@ -78,11 +81,24 @@ def test_the_first_round_explores() -> None:
     assert epsilon(made(age=0), ALL) == 1.0
 
 
-def test_a_young_policy_explores_by_age_and_doubt_alone() -> None:
+@pytest.mark.parametrize("price", [0.1, 0.4])
+def test_a_young_policy_explores_by_age_doubt_and_price_alone(price: float) -> None:
     age, certainty = YOUNG, 0.75
-    state = priced(made(age=age, certainty=certainty, value=0.99), 0.3, 0.3, 0.3)
+    state = priced(made(age=age, certainty=certainty, value=0.99), price, price, price)
     chance = scout.EPSILON * (1 + scout.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    assert epsilon(state, ALL) == pytest.approx(min(1, max(scout.LEAST_EPSILON, chance)))
+    cheap = min(1, scout.LOSS / (3 * price + scout.YOUNG_LOSS)) ** scout.YOUNG_CAUTION
+    assert (cheap < 1) == (price == 0.4)
+    assert epsilon(state, ALL) == pytest.approx(cheap * min(1, max(scout.LEAST_EPSILON, chance)))
+
+
+def test_a_round_that_may_buy_few_features_is_as_cheap_as_that() -> None:
+    prices = (0.4, 0.4, 0.4)
+    all_of_them = priced(made(age=YOUNG + 1, value=0.5), *prices)
+    one_of_them = all_of_them._replace(limits=all_of_them.limits._replace(features=1))
+    usual = by_formula(YOUNG + 1, all_of_them.book["certainty"][0], 0.5, 0.5, 1.2)
+    assert epsilon(all_of_them, ALL) == pytest.approx(usual)
+    usual = by_formula(YOUNG + 1, all_of_them.book["certainty"][0], 0.5, 0.5, 0.4)
+    assert epsilon(one_of_them, ALL) == pytest.approx(usual)
 
 
 NOTHING_MATTERS = 1 / 4
@@ -102,7 +118,7 @@ def by_formula(
     chance = min(scout.MOST_EPSILON, max(scout.LEAST_EPSILON, chance) * matters)
     loss = value - blind + price
     scope = min(1, max(0, 1 - value) / scout.HEADROOM)
-    return chance * scope * (scout.LOSS / max(loss, scout.LOSS)) ** 3
+    return chance * scope * (scout.LOSS / max(loss, scout.LOSS)) ** scout.CAUTION
 
 
 @repeatable
@@ -203,7 +219,7 @@ def test_a_wide_round_buys_no_more_than_it_may() -> None:
         some = kept([True, True, True], 0b010, 2, float(draw))
         assert some[1]
         assert sum(some) == 2
-        twin = naive.some_of((0, 1, 2), (1,), 2, float(draw))
+        twin = naive_scout.some_of((0, 1, 2), (1,), 2, float(draw))
         assert tuple(np.flatnonzero(some).tolist()) == twin
 
 
@@ -245,6 +261,96 @@ def test_what_has_no_table_is_not_used() -> None:
     j = 1  # the first feature alone
     everything = np.int64(2**n - 1)
     assert basis(state, KINDS * j + EXPLOIT, everything) == state.subsets.masks[j] == 1 << (n - 1)
+
+
+# Very many features.
+
+
+def growing(**book: Any) -> Any:
+    """Return a state with tables of single features, and room for three larger sets."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("MOST_NUMBERS", "MOST_NUMBERS_WHEN_GROWING"):
+            patch.setattr(subsets, name, 24)
+        patch.setattr(subsets, "GROWN", 3)
+        return made(**book)
+
+
+def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
+    doubtful = {"age": YOUNG + 1, "value": 0.5, "certainty": 0.99 - scout.CAMPAIGN_DOUBT}
+    loss = 0.3  # the prices: by value and the mean of blind rewards exploring loses nothing
+    state = priced(growing(**doubtful), 0.1, 0.1, 0.1)
+    rounds = scout.CAMPAIGN * min(1, 0.5 / scout.HEADROOM) * min(1, scout.CAMPAIGN_LOSS / loss)
+    state.wide_rounds.clock[:] = [math.ceil(rounds) + 6, 7]
+    assert epsilon(state, ALL) == scout.MOST_EPSILON
+    state.wide_rounds.clock[0] += 1
+    nothing = math.exp(state.weights.log[0])
+    usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing)
+    assert epsilon(state, ALL) == pytest.approx(usual)
+    state.wide_rounds.clock[0] = 7
+    state.book["certainty"] = 1.01 - scout.CAMPAIGN_DOUBT
+    assert epsilon(state, ALL) < scout.MOST_EPSILON
+
+
+@pytest.mark.parametrize("value", [0.5, 0.4])
+def test_a_campaign_that_loses_nothing_is_not_put_off(value: float) -> None:
+    # For nothing, where exploring gains as much as exploiting does, or more.
+    state = priced(growing(age=YOUNG + 1, value=value, certainty=0.1), 0.0, 0.0, 0.0)
+    assert epsilon(state, ALL) == scout.MOST_EPSILON
+
+
+def test_of_many_features_probes_are_due_to_what_can_be_gained() -> None:
+    age, value = 400, 1 - scout.HEADROOM / 2
+    state = growing(age=age, value=value)
+    expected = scout.GROWING_PROBES / 4 / math.sqrt(age)
+    assert probes(state, 0.0) == pytest.approx(expected)
+    assert probes(state, 1.0) == pytest.approx(max(scout.PROBES, expected))
+    state.book["age"] = YOUNG
+    assert probes(state, 0.1) == pytest.approx(scout.PROBES * 0.1)
+    assert probes(made(age=age, value=value), 0.1) == pytest.approx(scout.PROBES * 0.1)
+
+
+def with_pair(place: int = 4, mask: int = 0b110) -> Any:
+    """Return a state in which a pair has grown, its place's second set."""
+    state = growing(age=50)
+    for it in (0b011, mask):
+        bind(state.subsets, place, it)
+    return state
+
+
+def test_a_late_reward_of_a_set_that_lost_its_place_is_taken_to_rest_on_all_that_was_seen() -> None:
+    state = with_pair()
+    ticket = int(ticket_of(state.subsets, 4))
+    assert basis(state, KINDS * ticket + EXPLOIT, np.int64(0b110)) == 0b110
+    assert basis(state, KINDS * ticket + PROBE, np.int64(0b111)) == 0b110
+    bind(state.subsets, 4, 0b101)
+    for kind, codes in ((EXPLOIT, [1, 2, -1]), (PROBE, [1, 2, 1])):
+        learn(state, kind, ticket, codes)
+        assert not state.subsets.pulls.any()  # neither of these sets has tables
+    learn(state, PROBE, ticket, [1, -1, 1])
+    first = int(state.subsets.offsets[4])
+    assert state.subsets.pulls[first + 3, 0] == state.subsets.pulls.sum() == 1
+
+
+def test_what_is_known_for_free_is_used_only_if_its_table_stays() -> None:
+    # The action must rest on the same features when it is chosen and when its reward comes.
+    state, j = with_pair(), SETS.index((0,))
+    before = basis(state, KINDS * j + EXPLOIT, np.int64(0b110))
+    bind(state.subsets, 4, 0b101)
+    assert basis(state, KINDS * j + EXPLOIT, np.int64(0b110)) == before == 0b100
+
+
+def test_a_set_that_grows_is_on_the_short_list_at_once_with_a_weight_below_1() -> None:
+    rng, state = np.random.default_rng(0), growing()
+    grown: list[int] = []
+    for _ in range(40):
+        codes, action = rng.integers(0, [2, 3, 2]).tolist(), int(rng.integers(3))
+        learn(state, EXPLORE, 0, codes, action, float((codes[0] + codes[2]) % 2 == action % 2))
+        assert np.exp(state.weights.log).sum() == pytest.approx(1, abs=0.01)
+        grown = state.subsets.masks[4:].tolist()
+        listed = state.weights.listed[: state.weights.length[0]]
+        assert (state.subsets.masks[listed] != subsets.NO_SET).all()
+    assert 0b101 in grown
+    assert 4 + grown.index(0b101) in listed
 
 
 # Blind actions.
@@ -315,12 +421,12 @@ def test_only_blind_rewards_count_for_the_blind_mean() -> None:
     assert state.book["age"][0] == state.book["round"][0] == 3
 
 
-def test_wide_rounds_fill_the_pool_and_ask_for_a_new_choice_when_no_longer_young() -> None:
+def test_wide_rounds_are_written_down_and_ask_for_a_new_choice_when_no_longer_young() -> None:
     state = made()
     learn(state, EXPLOIT, 0, [-1, -1, -1])
-    assert state.pool.clock[0] == 0
+    assert state.wide_rounds.clock[0] == 0
     learn(state, EXPLORE, 0, [0, 2, 1])
-    assert state.pool.states[0].tolist() == [0, 2, 1]
+    assert state.wide_rounds.states[0].tolist() == [0, 2, 1]
     assert not state.book["stale"][0]
     state.book["age"] = YOUNG + 1
     learn(state, PROBE, 0, [0, 2, 1])
@@ -354,13 +460,14 @@ def test_a_restart_forgets_all_but_this_round() -> None:
     assert state.subsets.pulls.sum() == 1
     assert state.subsets.sums.sum() == 0
     assert not state.subsets.wide_pulls.any()
+    assert state.wide_rounds.clock.tolist() == [1, 1]
     assert state.blind.tolist() == [0.5, 1.0]
     assert state.book["age"][0] == 1
     assert state.book["stale"][0]
     assert not state.surprise.sums.any()
     assert events(state) == [[failures, scout.RESTART, NONE]]
     prior = dict(zip(SETS, state.weights.prior.tolist(), strict=True))
-    expected = naive.tempered(dict(zip(SETS, before.tolist(), strict=True)), prior)
+    expected = naive_scout.tempered(dict(zip(SETS, before.tolist(), strict=True)), prior)
     assert state.weights.log.tolist() == pytest.approx(list(expected.values()))
 
 

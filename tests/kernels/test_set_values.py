@@ -9,21 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import naive
-from thrifty.kernels import averaging, set_values, subsets
-from thrifty.kernels.set_values import OPTIMISM, POOL, PRIOR_PULLS
+import naive_scout
+from thrifty.kernels import averaging, set_values, subsets, wide_rounds
+from thrifty.kernels.set_values import OPTIMISM, PRIOR_PULLS, STATES, Comparison
+from thrifty.kernels.wide_rounds import WideRounds
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
-pour = numba.njit(lambda pool, codes, observed: set_values.pour(pool, codes, observed))
+note = numba.njit(
+    lambda rounds, codes, observed: wide_rounds.write_down(rounds, codes, observed, 0, 0, 0.0)
+)
 predicted = numba.njit(
     lambda tables, weights, mean, observed, codes, a: set_values.predicted(
         tables, weights, mean, observed, codes, a
     )
 )
 best_set = numba.njit(
-    lambda tables, weights, pool, prices, mean, budget: set_values.best_set(
-        tables, weights, pool, prices, mean, budget
+    lambda tables, weights, rounds, comparison, prices, mean, budget: set_values.best_set(
+        tables, weights, rounds, comparison, prices, mean, budget
     )
 )
 make_list = numba.njit(lambda weights: averaging.make_list(weights))
@@ -39,40 +42,41 @@ learn = numba.njit(_learn)
 
 def made(
     levels: tuple[int, ...], n_actions: int = 2
-) -> tuple[subsets.Subsets, averaging.Weights, set_values.Pool]:
+) -> tuple[subsets.Subsets, averaging.Weights, WideRounds, Comparison]:
     tables = subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
-    sizes = [len(it) for it in naive.sets_that_fit(levels, n_actions)]
-    pool = set_values.initial(len(levels), n_actions)
-    return tables, averaging.initial(np.array(sizes)), pool
+    sizes = [len(it) for it in naive_scout.sets_that_fit(levels, n_actions)]
+    n = len(levels)
+    weights = averaging.initial(np.array(sizes), n, n)
+    return tables, weights, wide_rounds.initial(n), set_values.initial(n_actions)
 
 
-def mask(it: naive.Set, n: int) -> int:
+def mask(it: naive_scout.Set, n: int) -> int:
     return sum(1 << (n - 1 - i) for i in it)
 
 
 # By hand: one feature of two levels, which tells the better of two actions.
 
 
-def told_by_one_feature() -> tuple[subsets.Subsets, averaging.Weights, set_values.Pool]:
-    tables, weights, pool = made((2,))
+def told_by_one_feature() -> tuple[subsets.Subsets, averaging.Weights, WideRounds, Comparison]:
+    tables, weights, rounds, comparison = made((2,))
     for state in (0, 1):
         for action in (0, 1):
             for _ in range(4):
                 learn(tables, 0, 1, np.array([state]), action, float(state == action))
-        pour(pool, np.array([state]), 1)
+        note(rounds, np.array([state]), 1)
     weights.log[:] = np.log([0.25, 0.75])
     make_list(weights)
-    return tables, weights, pool
+    return tables, weights, rounds, comparison
 
 
 def test_nothing_is_known_before_the_first_round() -> None:
-    tables, weights, pool = made((2,))
+    tables, weights, rounds, comparison = made((2,))
     assert predicted(tables, weights, 0.5, 1, np.array([1]), 0) == (0.5, 0.0)
-    assert best_set(tables, weights, pool, np.array([0.1]), 0.5, np.inf) == (0, 0.0)
+    assert best_set(tables, weights, rounds, comparison, np.array([0.1]), 0.5, np.inf) == (0, 0.0)
 
 
 def test_means_are_averaged_by_weight() -> None:
-    tables, weights, _ = told_by_one_feature()
+    tables, weights, _, _ = told_by_one_feature()
     k = PRIOR_PULLS
     centre = (4 + k * 0.5) / (8 + k)  # both actions have had 4 of 8
     good = (4 + k * centre) / (4 + k)
@@ -84,57 +88,55 @@ def test_means_are_averaged_by_weight() -> None:
 
 @pytest.mark.parametrize(("price", "chosen"), [(0.1, 1), (0.9, 0)])
 def test_the_feature_is_bought_if_it_is_worth_its_price(price: float, chosen: int) -> None:
-    tables, weights, pool = told_by_one_feature()
+    tables, weights, rounds, comparison = told_by_one_feature()
     k = PRIOR_PULLS
     centre = (4 + k * 0.5) / (8 + k)
     good = min(1, (4 + k * centre) / (4 + k) + OPTIMISM / math.sqrt(5))
     blind = centre + OPTIMISM / 3
     value = (blind, 0.25 * blind + 0.75 * good - price)[chosen]
-    assert best_set(tables, weights, pool, np.array([price]), 0.5, np.inf) == (
+    assert best_set(tables, weights, rounds, comparison, np.array([price]), 0.5, np.inf) == (
         chosen,
         pytest.approx(value),
     )
-    assert pool.compared[0] == 2
-    assert pool.candidates[:2].tolist() == [0, 1]
-    assert pool.worth[:2, 1].tolist() == [0.0, price]
+    assert comparison.compared[0] == 2
+    assert comparison.candidates[:2].tolist() == [0, 1]
+    assert comparison.worth[:2, 1].tolist() == [0.0, price]
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.03])
 def test_a_feature_beyond_the_budget_is_worth_what_it_is_as_often_as_it_can_be_bought(
     budget: float,
 ) -> None:
-    tables, weights, pool = told_by_one_feature()
-    _, value = best_set(tables, weights, pool, np.array([0.1]), 0.5, np.inf)
-    blind = pool.worth[0, 0]
-    chosen, less = best_set(tables, weights, pool, np.array([0.1]), 0.5, budget)
+    tables, weights, rounds, comparison = told_by_one_feature()
+    _, value = best_set(tables, weights, rounds, comparison, np.array([0.1]), 0.5, np.inf)
+    blind = comparison.worth[0, 0]
+    chosen, less = best_set(tables, weights, rounds, comparison, np.array([0.1]), 0.5, budget)
     assert chosen == int(budget > 0)
     assert less == pytest.approx(blind + budget / 0.1 * (value - blind))
 
 
 def test_a_set_that_was_never_seen_whole_is_worth_nothing() -> None:
-    tables, weights, pool = told_by_one_feature()
-    pool.observed[:] = 0
-    assert best_set(tables, weights, pool, np.array([0.0]), 0.5, np.inf)[0] == 0
-    assert pool.worth[1, 0] == -np.inf
+    tables, weights, rounds, comparison = told_by_one_feature()
+    rounds.observed[:] = 0
+    assert best_set(tables, weights, rounds, comparison, np.array([0.0]), 0.5, np.inf)[0] == 0
+    assert comparison.worth[1, 0] == -np.inf
 
 
-def test_the_pool_holds_the_last_states() -> None:
-    _, _, pool = made((2, 2))
-    for t in range(POOL + 3):
-        pour(pool, np.array([t % 2, -1]), 0b10)
-    assert pool.clock[0] == POOL + 3
-    assert pool.states[:3, 0].tolist() == [t % 2 for t in range(POOL, POOL + 3)]
-    assert (pool.states[:, 1] == -1).all()
-    assert (pool.observed == 0b10).all()
+def test_only_the_last_states_count() -> None:
+    tables, weights, rounds, comparison = told_by_one_feature()
+    for unseen in range(STATES + 1):
+        best_set(tables, weights, rounds, comparison, np.array([0.0]), 0.5, np.inf)
+        assert (comparison.worth[1, 0] == -np.inf) == (unseen >= STATES)
+        note(rounds, np.array([-1]), 0)
 
 
 def test_two_listed_sets_make_a_third_candidate() -> None:
-    tables, weights, pool = made((2, 2))
+    tables, weights, rounds, comparison = made((2, 2))
     weights.log[:] = np.log([0.1, 0.45, 0.45, 0.0001])
     make_list(weights)
-    pour(pool, np.array([0, 1]), 0b11)
-    best_set(tables, weights, pool, np.zeros(2), 0.5, np.inf)
-    assert pool.candidates[: pool.compared[0]].tolist() == [0, 1, 2, 3]
+    note(rounds, np.array([0, 1]), 0b11)
+    best_set(tables, weights, rounds, comparison, np.zeros(2), 0.5, np.inf)
+    assert comparison.candidates[: comparison.compared[0]].tolist() == [0, 1, 2, 3]
 
 
 # The twin.
@@ -150,7 +152,7 @@ def learnt(draw: Any) -> tuple[Any, ...]:
         codes = tuple(
             draw(st.integers(0, n - 1)) if s else -1 for n, s in zip(levels, seen, strict=True)
         )
-        basis = tuple(i for i in naive.seen_in(codes) if draw(st.integers(0, 3)) == 0)
+        basis = tuple(i for i in naive_scout.seen_in(codes) if draw(st.integers(0, 3)) == 0)
         played.append((codes, basis, draw(st.integers(0, 2)), draw(st.floats(0, 1))))
     logs = [draw(st.floats(-8, 0)) for _ in range(2 ** len(levels))]
     prices = [draw(st.floats(0, 0.3)) for _ in levels]
@@ -162,57 +164,60 @@ def learnt(draw: Any) -> tuple[Any, ...]:
 @given(learnt())
 def test_like_the_twin(given: Any) -> None:
     levels, played, logs, prices, mean, budget = given
-    tables, weights, pool = made(levels, 3)
-    twin, n, states = naive.Tables(levels, 3), len(levels), []
+    tables, weights, rounds, comparison = made(levels, 3)
+    twin, n, states = naive_scout.Tables(levels, 3), len(levels), []
     for codes, basis, action, reward in played:
-        observed = naive.seen_in(codes)
+        observed = naive_scout.seen_in(codes)
         learn(tables, mask(basis, n), mask(observed, n), np.array(codes), action, reward)
         twin.learn(basis, observed, codes, action, reward)
-        pour(pool, np.array(codes), mask(observed, n))
+        note(rounds, np.array(codes), mask(observed, n))
         states.append(codes)
     weights.log[:] = logs
     make_list(weights)
-    listed = naive.short_list(dict(zip(twin.sets, logs, strict=True)))
+    listed = naive_scout.short_list(dict(zip(twin.sets, logs, strict=True)))
 
     for codes in states:
-        observed = naive.seen_in(codes)
+        observed = naive_scout.seen_in(codes)
         for a in range(3):
             args = (mask(observed, n), np.array(codes), a)
             value, number = predicted(tables, weights, mean, *args)
             means = {it: twin.mean(it, codes, a, mean) for it in listed}
             pulls = {it: twin.pulls(it, codes, a) for it in listed}
-            assert value == pytest.approx(naive.average(listed, observed, means.__getitem__))
-            assert number == pytest.approx(naive.average(listed, observed, pulls.__getitem__))
+            assert value == pytest.approx(naive_scout.average(listed, observed, means.__getitem__))
+            assert number == pytest.approx(naive_scout.average(listed, observed, pulls.__getitem__))
 
+    optimistic = naive_scout.optimistic_means(twin, listed, states, 3, mean)
     reward = {
-        it: naive.value_of_set(twin, listed, states, it, 3, mean)
-        for it in naive.candidates(listed, twin.sets)
+        it: naive_scout.value_of_set(listed, optimistic, it)
+        for it in naive_scout.candidates(listed, twin.sets)
     }
     price = {it: sum(prices[i] for i in it) for it in reward}
-    worth = {it: naive.within_budget(reward[it], price[it], reward[()], budget) for it in reward}
-    best, value = best_set(tables, weights, pool, np.array(prices), mean, budget)
+    worth = {
+        it: naive_scout.within_budget(reward[it], price[it], reward[()], budget) for it in reward
+    }
+    best, value = best_set(tables, weights, rounds, comparison, np.array(prices), mean, budget)
     assert value == pytest.approx(max(worth.values()))
     assert worth[twin.sets[best]] == pytest.approx(value)
-    compared = pool.compared[0]
-    assert [twin.sets[j] for j in pool.candidates[:compared]] == list(reward)
-    assert pool.worth[:compared, 0].tolist() == pytest.approx(list(reward.values()))
-    assert pool.worth[:compared, 1].tolist() == pytest.approx(list(price.values()))
+    compared = comparison.compared[0]
+    assert [twin.sets[j] for j in comparison.candidates[:compared]] == list(reward)
+    assert comparison.worth[:compared, 0].tolist() == pytest.approx(list(reward.values()))
+    assert comparison.worth[:compared, 1].tolist() == pytest.approx(list(price.values()))
 
 
 @repeatable
 @given(learnt())
 def test_means_and_values_are_rewards(given: Any) -> None:
     levels, played, logs, _, mean, _ = given
-    tables, weights, pool = made(levels, 3)
+    tables, weights, rounds, comparison = made(levels, 3)
     n = len(levels)
     for codes, basis, action, reward in played:
-        observed = mask(naive.seen_in(codes), n)
+        observed = mask(naive_scout.seen_in(codes), n)
         learn(tables, mask(basis, n), observed, np.array(codes), action, reward)
-        pour(pool, np.array(codes), observed)
+        note(rounds, np.array(codes), observed)
     weights.log[:] = logs
     make_list(weights)
     for codes, *_ in played:
-        args = (mask(naive.seen_in(codes), n), np.array(codes), 0)
+        args = (mask(naive_scout.seen_in(codes), n), np.array(codes), 0)
         assert 0 <= predicted(tables, weights, mean, *args)[0] <= 1
-    _, value = best_set(tables, weights, pool, np.zeros(n), mean, np.inf)
+    _, value = best_set(tables, weights, rounds, comparison, np.zeros(n), mean, np.inf)
     assert 0 <= value <= 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import naive
+import naive_scout
 from thrifty.kernels import subsets
 from thrifty.kernels.arrays import NONE
 
@@ -18,7 +18,10 @@ repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 
 Ints = NDArray[np.int64]
 
-size_of = numba.njit(lambda it, j: subsets.size_of(it, j))
+n_features = numba.njit(lambda it, j: subsets.n_features(it, j))
+ticket_of = numba.njit(lambda it, j: subsets.ticket_of(it, j))
+set_with = numba.njit(lambda it, ticket: subsets.set_with(it, ticket))
+bind = numba.njit(lambda it, j, mask: subsets.bind(it, j, mask))
 within = numba.njit(lambda one, other: subsets.within(one, other))
 place_of = numba.njit(lambda it, mask: subsets.place_of(it, mask))
 cell_of = numba.njit(lambda it, j, codes: subsets.cell_of(it, j, codes))
@@ -34,14 +37,14 @@ def made(levels: tuple[int, ...], n_actions: int = 2) -> subsets.Subsets:
     return subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
 
 
-def mask(it: naive.Set, n_features: int) -> np.int64:
+def mask(it: naive_scout.Set, n_features: int) -> np.int64:
     """Return the set as a 64-bit number, the first feature the most significant bit."""
     number = sum(1 << (n_features - 1 - i) for i in it)
     return np.uint64(number).astype(np.int64)
 
 
-def sets_of(levels: tuple[int, ...], n_actions: int = 2) -> list[naive.Set]:
-    return naive.sets_that_fit(levels, n_actions)
+def sets_of(levels: tuple[int, ...], n_actions: int = 2) -> list[naive_scout.Set]:
+    return naive_scout.sets_that_fit(levels, n_actions)
 
 
 # By hand: two features of two and three levels.
@@ -54,7 +57,7 @@ def test_the_sets_of_two_features_end_to_end() -> None:
     assert it.firsts.tolist() == [NONE, 0, 1, 0]
     assert it.rests.tolist() == [NONE, 0, 0, 2]
     assert it.pulls.shape == it.sums.shape == it.wide_pulls.shape == (12, 2)
-    assert [size_of(it, j) for j in range(4)] == [1, 2, 3, 6]
+    assert [n_features(it, j) for j in range(4)] == [0, 1, 1, 2]
 
 
 def test_the_first_feature_counts_fastest() -> None:
@@ -122,9 +125,13 @@ def test_shrinking() -> None:
 )
 def test_the_sets_are_those_that_fit(levels: tuple[int, ...]) -> None:
     it, expected = made(levels, 3), sets_of(levels, 3)
-    assert it.masks.tolist() == [int(mask(s, len(levels))) for s in expected]
-    assert len(it.pulls) == sum(np.prod([levels[i] for i in s], dtype=int) for s in expected)
-    assert it.pulls.size <= max(subsets.MOST_NUMBERS, 3 * (1 + sum(levels)))
+    fixed, grown = len(it.order), 0 if naive_scout.all_fit(levels, 3) else subsets.GROWN
+    assert it.masks[:fixed].tolist() == [int(mask(s, len(levels))) for s in expected]
+    assert it.masks[fixed:].tolist() == [subsets.NO_SET] * grown
+    cells = sum(np.prod([levels[i] for i in s], dtype=int) for s in expected)
+    assert len(it.pulls) == it.offsets[-1] == cells + grown * subsets.MOST_CELLS
+    most = subsets.MOST_NUMBERS_WHEN_GROWING if grown else subsets.MOST_NUMBERS
+    assert 3 * cells <= max(most, 3 * (1 + sum(levels)))
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4])
@@ -136,17 +143,82 @@ def test_no_set_is_larger_than_wanted(most: int) -> None:
 
 def test_single_features_are_kept_however_many_levels_they_have() -> None:
     it = made((subsets.MOST_NUMBERS, 2), 1)
-    assert it.masks.tolist() == [0b00, 0b10, 0b01]
+    assert it.masks[:3].tolist() == [0b00, 0b10, 0b01]
+    assert (it.masks[3:] == subsets.NO_SET).all()
 
 
-@pytest.mark.parametrize("levels", [(2, 3, 2), (2,) * 40, (2,) * 63, (2,) * 64])
+@pytest.mark.parametrize("levels", [(2, 3, 2), (2,) * 40, (2,) * 63])
 def test_places_are_the_inverse_of_masks(levels: tuple[int, ...]) -> None:
     it = made(levels, 1)
-    some = np.unique(np.linspace(0, len(it.masks) - 1, 500).astype(int))
+    some = np.unique(np.linspace(0, len(it.order) - 1, 500).astype(int))
     assert [place_of(it, it.masks[j]) for j in some] == some.tolist()
     if len(levels) > 3:
         everything = mask(tuple(range(len(levels))), len(levels))
         assert place_of(it, everything) == NONE
+
+
+# Larger sets, which come and go.
+
+
+def growing(monkeypatch: pytest.MonkeyPatch) -> subsets.Subsets:
+    """Return the tables of three features of which only single ones fit, with room for two sets."""
+    monkeypatch.setattr(subsets, "MOST_NUMBERS", 20)
+    monkeypatch.setattr(subsets, "MOST_NUMBERS_WHEN_GROWING", 20)
+    monkeypatch.setattr(subsets, "GROWN", 2)
+    return made((2, 3, 2), 2)
+
+
+def test_a_place_without_a_set_learns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = growing(monkeypatch)
+    assert it.masks.tolist() == [0, 0b100, 0b010, 0b001, subsets.NO_SET, subsets.NO_SET]
+    assert np.diff(it.offsets).tolist() == [1, 2, 3, 2, subsets.MOST_CELLS, subsets.MOST_CELLS]
+    find_cells(it, 0b111, np.array([1, 2, 1]))
+    learn(it, 0, 0b111, 0, 1.0)
+    assert not it.pulls[it.offsets[4] :].any()
+    assert place_of(it, np.int64(0b101)) == NONE
+
+
+def test_a_grown_set_counts_its_cells_like_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = growing(monkeypatch)
+    bind(it, 5, 0b101)
+    assert place_of(it, np.int64(0b101)) == 5
+    assert n_features(it, 5) == 2
+    codes = np.array([1, 2, 1])
+    assert cell_of(it, 5, codes) == it.offsets[5] + 1 + 2 * 1
+    find_cells(it, 0b111, codes)
+    learn(it, 0b100, 0b111, 1, 0.5)
+    assert np.flatnonzero(it.pulls[:, 1]).tolist() == [it.offsets[1] + 1, it.offsets[5] + 3]
+    assert it.wide_sums[it.offsets[5] + 3, 1] == 0.5
+
+
+def test_a_set_that_gets_the_place_of_another_knows_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = growing(monkeypatch)
+    bind(it, 4, 0b101)
+    for table in (it.pulls, it.sums, it.wide_pulls, it.wide_sums):
+        table[:] = 3.0
+    bind(it, 4, 0b011)
+    start, stop = it.offsets[4:6]
+    for table in (it.pulls, it.sums, it.wide_pulls, it.wide_sums):
+        assert not table[start:stop].any()
+        assert (table[:start] == 3).all()
+        assert (table[stop:] == 3).all()
+    assert place_of(it, np.int64(0b101)) == NONE
+
+
+@repeatable
+@given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0b011, 0b101, 0b110, 0b111]))))
+def test_a_ticket_never_stands_for_another_set(changes: list[tuple[int, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        it = growing(patch)
+    tickets = [(int(ticket_of(it, j)), j, int(it.bindings[j])) for j in range(len(it.masks))]
+    for place, other in changes:
+        bind(it, 4 + place, other)
+        tickets.append((int(ticket_of(it, 4 + place)), 4 + place, int(it.bindings[4 + place])))
+        for ticket, j, binding in tickets:
+            assert set_with(it, ticket) == (j if it.bindings[j] == binding else NONE)
+    assert len({ticket for ticket, _, _ in tickets}) == len(tickets)
 
 
 # Properties, and the twin.
@@ -197,7 +269,7 @@ def test_cells_are_found_like_one_by_one(given: Any) -> None:
     levels, played = given
     it = made(levels)
     for codes, *_ in played:
-        observed = naive.seen_in(codes)
+        observed = naive_scout.seen_in(codes)
         find_cells(it, mask(observed, len(levels)), np.array(codes))
         for j, s in enumerate(sets_of(levels)):
             if set(s) <= set(observed):
@@ -208,9 +280,9 @@ def test_cells_are_found_like_one_by_one(given: Any) -> None:
 @given(rounds())
 def test_learning_like_the_twin(given: Any) -> None:
     levels, played = given
-    it, twin, n = made(levels), naive.Tables(levels, 2), len(levels)
+    it, twin, n = made(levels), naive_scout.Tables(levels, 2), len(levels)
     for codes, basis, action, reward in played:
-        observed = naive.seen_in(codes)
+        observed = naive_scout.seen_in(codes)
         find_cells(it, mask(observed, n), np.array(codes))
         learn(it, mask(basis, n), mask(observed, n), action, reward)
         twin.learn(basis, observed, codes, action, reward)
@@ -229,7 +301,7 @@ def test_exactly_the_sets_between_basis_and_observed_learn(given: Any) -> None:
     levels, played = given
     n = len(levels)
     codes, basis, action, reward = played[0]
-    observed = naive.seen_in(codes)
+    observed = naive_scout.seen_in(codes)
     it = made(levels)
     find_cells(it, mask(observed, n), np.array(codes))
     learn(it, mask(basis, n), mask(observed, n), action, reward)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-import naive
+import naive_scout
 from thrifty.kernels import likelihood, surprise
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
@@ -19,6 +19,7 @@ add_evidence_in = numba.njit(
     lambda it, cell, r, p, phi: surprise.add_evidence_in(it, cell, r, p, phi)
 )
 calm_down = numba.njit(lambda it: surprise.calm_down(it))
+calm_down_in = numba.njit(lambda it, start, stop: surprise.calm_down_in(it, start, stop))
 
 CHANCES = st.floats(likelihood.LEAST, likelihood.MOST)
 ROUNDS = st.lists(st.tuples(st.floats(0, 1), CHANCES, st.floats(0.05, 1)), max_size=40)
@@ -72,11 +73,20 @@ def test_calming_down_clears_all_sums() -> None:
     assert not it.cells.any()
 
 
+def test_calming_down_in_some_cells_leaves_the_others() -> None:
+    it = surprise.initial(4)
+    add_evidence(it, 0.0, 0.5, 1.0)
+    it.cells[:] = [1.0, 2.0, 3.0, 4.0]
+    calm_down_in(it, 1, 3)
+    assert it.cells.tolist() == [1, 0, 0, 4]
+    assert it.sums.all()
+
+
 @repeatable
 @given(ROUNDS)
 def test_like_the_twin(rounds: list[tuple[float, float, float]]) -> None:
     it = surprise.initial(2)
-    twin, in_cell = naive.Alarm(surprise.WORSE), naive.Alarm([surprise.WORSE_IN_CELL])
+    twin, in_cell = naive_scout.Alarm(surprise.WORSE), naive_scout.Alarm([surprise.WORSE_IN_CELL])
     for reward, p, phi in rounds:
         assert bool(add_evidence(it, reward, p, phi)) == twin.add(reward, p, phi)
         assert it.sums.tolist() == pytest.approx(twin.sums, abs=1e-9)

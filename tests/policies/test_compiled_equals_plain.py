@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import naive
+import naive_scout
 from compiled_policies import COMPILED as COMPILED_POLICIES
 from thrifty.environments import Replay, World, nursery
 from thrifty.playing import play
@@ -111,7 +112,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "ncc-ucrl2-published": naive.NCCUCRL2,
         "ncc-ucrl2-repaired": naive.NCCUCRL2,
         "ps-linucb": naive.PSLinUCB,
-        "scout": naive.Scout,
+        "scout": naive_scout.Scout,
         "sim-oos": naive.SimOOS,
         "sw-ucb": naive.SWUCB,
         "ucb1": naive.UCB1,

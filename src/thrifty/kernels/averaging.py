@@ -93,7 +93,8 @@ def weigh(
             before += math.exp(weights.log[j])
             weights.log[j] += gain
             after += math.exp(weights.log[j])
-    _rescale(subsets, weights, basis, observed, math.log(before / after))
+    if before > 0.0:  # else nobody took part: no set from the basis to the observed one has tables
+        _rescale(subsets, weights, basis, observed, math.log(before / after))
 
 
 @inner
@@ -122,9 +123,16 @@ def take_priors(weights: Weights, subsets: Subsets) -> None:
 @apart
 def temper(weights: Weights) -> None:
     """Take most of the weights back to the prior."""
-    total = 0.0
     for j in range(weights.log.size):
         weights.log[j] = TEMPER * weights.log[j] + (1 - TEMPER) * weights.prior[j]
+    normalise(weights)
+
+
+@inner
+def normalise(weights: Weights) -> None:
+    """Let the weights sum to 1."""
+    total = 0.0
+    for j in range(weights.log.size):
         total += math.exp(weights.log[j])
     for j in range(weights.log.size):
         weights.log[j] -= math.log(total)

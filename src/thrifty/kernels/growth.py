@@ -15,7 +15,7 @@ import numpy as np
 
 from thrifty.kernels import wide_rounds
 from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.averaging import PRIOR_PULLS, Weights, centre_of
+from thrifty.kernels.averaging import PRIOR_PULLS, Weights, centre_of, normalise
 from thrifty.kernels.compile import apart, inner
 from thrifty.kernels.likelihood import clipped, log_likelihood
 from thrifty.kernels.partial_states import contains
@@ -82,7 +82,7 @@ def grow(
     The set in use keeps its place, and no set gets more than `most` features.
     """
     if growth.book[1] == 0:
-        seen = wide_rounds.number(rounds)
+        seen = wide_rounds.number_of_all(rounds)
         if seen < growth.book[0]:  # there was a restart
             growth.book[0] = 0
         if seen < MORE_ROUNDS * growth.book[0] + A_FEW:
@@ -125,6 +125,7 @@ def _place(
     wide_rounds.teach(rounds, subsets, place)
     weights.log[place] = log_weight
     weights.prior[place] = prior
+    normalise(weights)
     return place
 
 
@@ -156,8 +157,11 @@ def _best_child(
 ) -> tuple[Mask, float]:
     """Return the best set with one feature more, of those without tables, and its lead."""
     n = subsets.levels.size
-    cells = _play_parent(growth, subsets, rounds, parent, mean)
     best, lead = np.int64(NO_SET), -np.inf
+    cells = _cells(subsets, parent)
+    if cells > MOST_CELLS:
+        return best, lead
+    _play_parent(growth, subsets, rounds, parent, cells, mean)
     for i in range(n):
         mask = subsets.masks[parent] | (np.int64(1) << (n - 1 - i))
         if cells * subsets.levels[i] <= MOST_CELLS and place_of(subsets, mask) == NONE:
@@ -165,6 +169,17 @@ def _best_child(
             if score > lead:
                 best, lead = mask, score
     return best, lead
+
+
+@inner
+def _cells(subsets: Subsets, j: int) -> int:
+    """Return how many partial states set j has."""
+    n = subsets.levels.size
+    cells = 1
+    for i in range(n):
+        if contains(subsets.masks[j], i, n):
+            cells *= subsets.levels[i]
+    return cells
 
 
 @inner
@@ -188,15 +203,10 @@ def _predict_and_learn(
 
 @apart
 def _play_parent(
-    growth: Growth, subsets: Subsets, rounds: WideRounds, parent: int, mean: float
-) -> int:
-    """Note the parent's partial states and scores in all rounds; return how many states it has."""
+    growth: Growth, subsets: Subsets, rounds: WideRounds, parent: int, cells: int, mean: float
+) -> None:
+    """Note the parent's partial states and scores in all rounds."""
     mask = subsets.masks[parent]
-    n = subsets.levels.size
-    cells = 1
-    for i in range(n):
-        if contains(mask, i, n):
-            cells *= subsets.levels[i]
     _forget(growth, cells)
     for k in range(wide_rounds.number(rounds)):
         t = wide_rounds.place(rounds, k)
@@ -208,7 +218,6 @@ def _play_parent(
             growth.scores[k] = _predict_and_learn(
                 growth, cell, action, rounds.rewards[t], centre_of(subsets, action, mean)
             )
-    return cells
 
 
 @apart

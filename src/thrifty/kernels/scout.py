@@ -60,7 +60,10 @@ EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
 LEAST_MATTERING = 0.1
 PROBES = 0.25
-HEADROOM, LOSS = 0.4, 0.5
+HEADROOM, LOSS = 0.4, 0.6
+YOUNG_LOSS = 0.2
+"""What acting blindly is taken to lose while little is known."""
+CAUTION, YOUNG_CAUTION = 10, 3
 CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
 GROWING_PROBES = 1.4
 PROBES_AFTER_ALARM = 3
@@ -247,9 +250,9 @@ def _explored(state: ScoutState, mask: Bools) -> None:
 def _epsilon(state: ScoutState, explored: Bools) -> float:
     """Return the chance to explore.
 
-    It falls with the age and rises with the doubt which set is the right one. Later it is less
-    where little can be gained, where rewards hardly seem to depend on any feature, and where a
-    round that explores loses much. How many such rounds it takes to find the features that matter
+    It falls with the age and rises with the doubt which set is the right one. It is less where a
+    round that explores loses much and, later, where little can be gained and where rewards hardly
+    seem to depend on any feature. How many such rounds it takes to find the features that matter
     hardly depends on how many there are, but what they cost does. So with very many features a
     campaign of them comes first, until it is clear which features matter.
     """
@@ -259,18 +262,30 @@ def _epsilon(state: ScoutState, explored: Bools) -> float:
         return 1.0
     doubt = 1 - book[0]["certainty"]
     epsilon = max(LEAST_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
+    price = _price(state, explored)
     if age <= YOUNG:
-        return min(1.0, epsilon)
+        cheap = 1.0 if _grows(state) else min(1.0, LOSS / (price + YOUNG_LOSS))
+        return min(1.0, epsilon) * cheap**YOUNG_CAUTION
     matters = max(LEAST_MATTERING, 1 - math.exp(state.weights.log[0]))
-    loss = book[0]["value"] - _blind_mean(state) + prices.total(state.prices, explored)
+    loss = book[0]["value"] - _blind_mean(state) + price
     cheap = LOSS / max(loss, LOSS)
     headroom = min(1.0, _headroom(state) / HEADROOM)
-    epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * cheap**3
+    epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * cheap**CAUTION
     if _grows(state) and doubt > CAMPAIGN_DOUBT:
-        campaign = CAMPAIGN * headroom * min(1.0, CAMPAIGN_LOSS / loss)
+        campaign = CAMPAIGN * headroom * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
         if wide_rounds.number(state.wide_rounds) < campaign:
             return MOST_EPSILON
     return epsilon
+
+
+@inner
+def _price(state: ScoutState, explored: Bools) -> float:
+    """Return what a round that explores costs, when it may buy only so many of the features."""
+    features = 0
+    for i in range(explored.size):
+        features += explored[i]
+    kept = min(1.0, state.limits.features / max(1, features))
+    return kept * prices.total(state.prices, explored)
 
 
 @inner
@@ -314,13 +329,15 @@ def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> t
 def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
     """Return B, the features that the action is drawn from.
 
-    More may have been observed than was bought; it is used if such a set has a table. If the set
-    in use has lost its tables since, all that was observed is taken to have been used.
+    More may have been observed than was bought; it is used if such a set has a table for good (a
+    grown one's may be gone when the reward comes, and B forgotten with it). If the set in use has
+    lost its tables since, all that was observed is taken to have been used.
     """
     kind, in_use = purpose % KINDS, subsets.set_with(state.subsets, purpose // KINDS)
     if kind == EXPLORE:
         return np.int64(0)
-    if in_use == NONE or (kind != PROBE and subsets.place_of(state.subsets, observed) != NONE):
+    place = subsets.place_of(state.subsets, observed)
+    if in_use == NONE or (kind != PROBE and NONE < place < state.subsets.order.size):
         return observed
     return state.subsets.masks[in_use] & observed
 
@@ -445,6 +462,7 @@ def _grow(state: ScoutState) -> None:
         dispersion(state.spread),
     )
     if place != NONE:
+        averaging.make_list(state.weights)  # on which the place may have been with another set
         offsets = state.subsets.offsets
         surprise.calm_down_in(state.surprise, offsets[place], offsets[place + 1])
 
@@ -509,6 +527,9 @@ def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, rewa
     )
     surprise.calm_down(state.surprise)
     book[0]["age"] = max(book[0]["age"], min(age, MOST_AGE_RESTORED))
+    if _grows(state):  # places have other sets now
+        averaging.make_list(state.weights)
+        book[0]["in_use"] = 0
     book[0]["stale"] = 1
     _note_event(state, RESTORED, NONE)
 

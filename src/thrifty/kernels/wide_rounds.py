@@ -59,9 +59,15 @@ def write_down(
 
 
 @inner
+def number_of_all(rounds: WideRounds) -> int:
+    """Return how many wide rounds there were since the last restart."""
+    return rounds.clock[0] - rounds.clock[1]
+
+
+@inner
 def number(rounds: WideRounds) -> int:
-    """Return how many rounds since the last restart are written down."""
-    return min(rounds.clock[0] - rounds.clock[1], MOST_ROUNDS)
+    """Return how many of them are written down."""
+    return min(number_of_all(rounds), MOST_ROUNDS)
 
 
 @inner
