@@ -1,0 +1,111 @@
+"""Scout with other constants: `python -m benchmarks.scout_constants` prints what they are worth.
+
+Constants are compiled in. So each variant is a copy of the package with lines of its kernels
+changed, played by a process of its own: mean regret over the seeds that constants are chosen on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "src" / "thrifty"
+WORLDS = (
+    "random-5x3",
+    "random-5x5",
+    "random-8x3",
+    "additive",
+    "dear-noisy-prices",
+    "gradual-drift",
+    "recurring-regimes",
+    "nursery-shuffled",
+    "30-features",
+)
+SEEDS = 16
+
+VARIANTS: Mapping[str, Mapping[str, str]] = {
+    "as it is": {},
+    "loss from .5, cubed": {"HEADROOM, LOSS": "0.4, 0.5", "CAUTION, YOUNG_CAUTION": "3, 3"},
+    "loss from .65": {"HEADROOM, LOSS": "0.4, 0.65"},
+    "no caution": {"CAUTION, YOUNG_CAUTION": "0, 0"},
+    "four times the probes": {"PROBES": "1.0"},
+    "no probes": {"PROBES": "0.0", "GROWING_PROBES": "0.0"},
+    "doubt counts half": {"AMBIGUITY": "3.0"},
+    "half as much exploring": {"EPSILON, LEAST_EPSILON, MOST_EPSILON": "0.35, 0.0025, 0.25"},
+    "memory of 40 visits": {"MEMORY": "40.0"},
+    "memory of 160 visits": {"MEMORY": "160.0"},
+    "alarms from 6": {"ALARM": "6.0"},
+    "alarms from 12": {"ALARM": "12.0"},
+    "weights forgotten": {"TEMPER": "0.0"},
+    "weights kept": {"TEMPER": "1.0"},
+    "no optimism": {"OPTIMISM": "0.0"},
+    "campaign of 300": {"CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT": "300.0, 1.0, 0.3"},
+}
+
+
+def changed(source: str, constants: Mapping[str, str]) -> str:
+    """Return the kernel with other values for those of the constants that it defines.
+
+    >>> changed("ALARM = 8.0", {"ALARM": "6.0", "OPTIMISM": "0.0"})
+    'ALARM = 6.0'
+    """
+    for name, value in constants.items():
+        source = re.sub(rf"^{name} = .*$", f"{name} = {value}", source, flags=re.M)
+    return source
+
+
+def copied(folder: Path, constants: Mapping[str, str]) -> Path:
+    """Copy the package with other constants; return the folder to import it from."""
+    package = folder / "thrifty"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    missing = set(constants)
+    for file in (package / "kernels").glob("*.py"):
+        source = file.read_text()
+        missing -= {name for name in constants if re.search(rf"^{name} = ", source, flags=re.M)}
+        if file.name != "prices.py":  # its alarms are about prices
+            file.write_text(changed(source, constants))
+    if missing:
+        raise SystemExit(f"no kernel defines {', '.join(sorted(missing))}: mend the variants.")
+    return folder
+
+
+def regrets() -> Iterator[tuple[str, float]]:
+    """Yield every world and Scout's mean regret in it, on the first of the choosing seeds."""
+    from thrifty import expected_regret, simulate
+    from thrifty.experiments.spec import find, for_choosing
+    from thrifty.experiments.worlds import world_named
+
+    for name in WORLDS:
+        experiment = for_choosing(find(f"worlds/{name}"))
+        make = partial(world_named(experiment.world), **experiment.world_params)
+        seeds = experiment.seeds[:SEEDS]
+        runs = simulate("scout", make, seeds=seeds)
+        yield name, float(expected_regret(runs, make).sum() / len(seeds))
+
+
+def main() -> None:
+    print(f"| | {' | '.join(WORLDS)} | mean |\n|---{'|---:' * (len(WORLDS) + 1)}|", flush=True)
+    for label, constants in VARIANTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            copied(Path(folder), constants)
+            environment = {**os.environ, "PYTHONPATH": folder}
+            command = [sys.executable, __file__, "play"]
+            played = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+        found = json.loads(played.stdout)
+        row = [*found.values(), sum(found.values()) / len(found)]
+        print(f"| {label} | {' | '.join(f'{it:,.0f}' for it in row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["play"]:
+        print(json.dumps(dict(regrets())))
+    else:
+        main()
