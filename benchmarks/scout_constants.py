@@ -1,6 +1,6 @@
 """Scout with other constants: `python -m benchmarks.scout_constants` prints what they are worth.
 
-Constants are compiled in. So each variant is a copy of the package with lines of its kernels
+Names of variants may be given, and are then the only ones played. Constants are compiled in. So each variant is a copy of the package with lines of its kernels
 changed, played by a process of its own: mean regret over the seeds that constants are chosen on.
 """
 
@@ -91,9 +91,10 @@ def regrets() -> Iterator[tuple[str, float]]:
         yield name, float(expected_regret(runs, make).sum() / len(seeds))
 
 
-def main() -> None:
+def main(*labels: str) -> None:
     print(f"| | {' | '.join(WORLDS)} | mean |\n|---{'|---:' * (len(WORLDS) + 1)}|", flush=True)
-    for label, constants in VARIANTS.items():
+    for label in labels or VARIANTS:
+        constants = VARIANTS[label]
         with tempfile.TemporaryDirectory() as folder:
             copied(Path(folder), constants)
             environment = {**os.environ, "PYTHONPATH": folder}
@@ -108,4 +109,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["play"]:
         print(json.dumps(dict(regrets())))
     else:
-        main()
+        main(*sys.argv[1:])
