@@ -1,7 +1,8 @@
 """Scout with other constants: `python -m benchmarks.scout_constants` prints what they are worth.
 
-Names of variants may be given, and are then the only ones played. Constants are compiled in. So each variant is a copy of the package with lines of its kernels
-changed, played by a process of its own: mean regret over the seeds that constants are chosen on.
+Names of variants may be given, and are then the only ones played. Constants are compiled in. So
+each variant is a copy of the package with lines of its kernels changed, played by a process of its
+own: mean regret over the seeds that constants are chosen on.
 """
 
 from __future__ import annotations
