@@ -1,0 +1,301 @@
+"""The stream replayed: what policies would have kept, case after case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.agent import Agent
+from thrifty.data.cases import Cases
+from thrifty.kernels import worth as kernel
+from thrifty.policies import NCCUCRL2, Scout
+from thrifty.policies.compiled import CompiledPolicy
+from thrifty.policies.scout import Event
+from thrifty.worth.judging import LEVEL, Estimate, Judge, Places, choose, places_of, searched
+from thrifty.worth.sets import Folded, Node
+
+Floats = NDArray[np.float64]
+
+MOST_REPLAYED = 200_000
+"""Of a longer stream every k-th case is replayed."""
+MOST_RUNS = 5
+LONG = 50_000
+"""Policies that draw random numbers play streams up to this length several times."""
+FIRST_PART = 0.2
+"""The share of the stream on which the fixed set is chosen."""
+BLOCKS = 50
+"""Intervals come from the means of so many stretches of the stream."""
+TENTHS = 10
+STRENGTH = 5.0
+"""How many cases a coarser cell counts for when a fixed set learns."""
+
+SCOUT, NCC, FIXED = "Scout", "NCC-UCRL2", "Fixed set"
+EVERYTHING, NOTHING, HINDSIGHT = "Buy everything", "Buy nothing", "Hindsight"
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What one policy earned and paid in every case, in money; the mean over its runs."""
+
+    policy: str
+    what: str
+    rewards: Floats
+    costs: Floats
+    runs: int = 1
+    bought: Floats | None = None
+    """How often each feature was bought, (D,)."""
+
+    @property
+    def gains(self) -> Floats:
+        """Reward minus cost."""
+        return self.rewards - self.costs
+
+    def per_case(self) -> Estimate:
+        """Return the mean gain with an interval that allows for neighbours being alike."""
+        return over_blocks(self.gains)
+
+
+def over_blocks(values: Floats) -> Estimate:
+    """Return the mean of a series with an interval from the means of its stretches.
+
+    >>> over_blocks(np.ones(100))
+    Estimate(mean=1.0, low=1.0, high=1.0)
+    """
+    blocks = min(BLOCKS, len(values) // 2)
+    means = np.array([it.mean() for it in np.array_split(values, blocks)])
+    reach = LEVEL * float(means.std(ddof=1)) / math.sqrt(blocks)
+    mean = float(values.mean())
+    return Estimate(mean, mean - reach, mean + reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The replayed cases, who played them, and what happened on the way."""
+
+    cases: Cases
+    every: int
+    """Every how many-th case was replayed."""
+    played: tuple[Played, ...]
+    events: tuple[Event, ...]
+    """What Scout noticed in its first run."""
+    price_changes: tuple[tuple[int, str, float, float], ...]
+    """Case, feature, mean price before and after."""
+    fixed: Places
+    first_part: int
+    hindsight: tuple[Places, ...]
+    """The best set of each tenth."""
+    agent: Agent
+
+    def of(self, policy: str) -> Played:
+        """Return what the policy of this name played."""
+        return next(it for it in self.played if it.policy == policy)
+
+    def difference(self, policy: str, other: str) -> Estimate:
+        """Return how much more a case gains with one policy than with the other."""
+        return over_blocks(self.of(policy).gains - self.of(other).gains)
+
+
+def replay(cases: Cases, sets: Sequence[Places], seed: int) -> Stream:
+    """Let every policy play the cases in their order; `sets` may be best in hindsight."""
+    every = math.ceil(cases.number / MOST_REPLAYED)
+    if every > 1:
+        cases = cases.taken(np.arange(0, cases.number, every))
+    runs = MOST_RUNS if cases.number <= LONG else 1
+    scouts = [Scout(cases.problem, seed=seed + k) for k in range(runs)]
+    scout = _compiled(SCOUT, "learns what to buy and what to do, and notices changes", cases, scouts)
+    nccs = [_ncc(cases, seed + k) for k in range(runs)]
+    ncc = _compiled(NCC, "the paper's policy, with a window of 250 cases", cases, nccs)
+    fixed, start, places = _fixed(cases, seed)
+    everything = tuple(range(len(cases.features)))
+    hindsight, best = _hindsight(cases, sets, seed)
+    return Stream(
+        cases=cases,
+        every=every,
+        played=(
+            scout,
+            ncc,
+            fixed,
+            _always(EVERYTHING, "learns what to do with all features", cases, everything),
+            _always(NOTHING, "learns what to do with what is free", cases, _free(cases)),
+            hindsight,
+        ),
+        events=scouts[0].events,
+        price_changes=tuple(_price_changes(cases)),
+        fixed=places,
+        first_part=start,
+        hindsight=best,
+        agent=Agent(cases.problem, scouts[0]),
+    )
+
+
+def _ncc(cases: Cases, seed: int) -> NCCUCRL2:
+    prices = [cases.listed, *cases.varying.values()]
+    highest = max(float(it.max()) for it in prices) / cases.rewards.span
+    return NCCUCRL2(
+        cases.problem,
+        horizon=cases.number,
+        window=250,
+        delta=0.04,
+        cost_range=max(highest, 1e-6),
+        sweep_first=2 ** len(cases.features) <= cases.number // 10,
+        seed=seed,
+    )
+
+
+def _compiled(
+    name: str, what: str, cases: Cases, policies: Sequence[CompiledPolicy]
+) -> Played:
+    world = cases.replay()
+    number, n_features = world.contexts.shape
+    rewards, costs, bought = np.zeros(number), np.zeros(number), np.zeros(n_features)
+    for policy in policies:
+        observed = np.zeros((number, n_features), dtype=np.bool_)
+        actions = np.zeros(number, dtype=np.int64)
+        gained, paid = np.zeros(number), np.zeros(number)
+        tables = (world.contexts, world.rewards, world.costs)
+        policy.run_compiled(tables, (observed, actions, gained, paid))
+        rewards += cases.rewards.table[actions, cases.outcomes] / len(policies)
+        costs += paid * cases.rewards.span / len(policies)
+        bought += observed.mean(axis=0) / len(policies)
+    return Played(name, what, rewards, costs, len(policies), bought)
+
+
+def _free(cases: Cases) -> Places:
+    return places_of(cases.free)
+
+
+def _always(name: str, what: str, cases: Cases, places: Places) -> Played:
+    actions = np.zeros(cases.number, np.int64)
+    _follow(cases, places, 0, actions)
+    return _acted(name, what, cases, actions, np.zeros(cases.number) + cases.price_by_case(places))
+
+
+def _acted(
+    name: str, what: str, cases: Cases, actions: NDArray[Any], costs: Floats
+) -> Played:
+    return Played(name, what, cases.rewards.table[actions, cases.outcomes], costs)
+
+
+def _fixed(cases: Cases, seed: int) -> tuple[Played, int, Places]:
+    """Buy everything in the first part, choose by it, and keep to the chosen set."""
+    start = max(int(cases.number * FIRST_PART), 1)
+    early = cases.taken(np.arange(start))
+    places = choose(searched(early, seed), Judge(Folded.of(early, seed)))
+    everything = tuple(range(len(cases.features)))
+    actions = np.zeros(cases.number, np.int64)
+    first = np.zeros(start, np.int64)
+    _follow(early, everything, 0, first)
+    _follow(cases, places, start, actions)
+    actions[:start] = first
+    costs = np.zeros(cases.number) + cases.price_by_case(places)
+    costs[:start] = (np.zeros(cases.number) + cases.price_by_case(everything))[:start]
+    what = (
+        f"buys everything in the first {start:,} cases, then keeps to the set that was best in them"
+    )
+    return _acted(FIXED, what, cases, actions, costs), start, places
+
+
+def _follow(cases: Cases, places: Places, start: int, actions: NDArray[np.int64]) -> None:
+    """Act in every case from `start` on by the outcomes of all cases before it."""
+    chain = _chain(cases, places)
+    n_cells = [int(it.max()) + 1 for it in chain]
+    offsets = np.cumsum([0, *n_cells[:-1]])
+    counts = np.zeros((sum(n_cells), len(cases.rewards.outcomes)))
+    stacked = np.ascontiguousarray(np.stack(chain, axis=1))
+    for m, cells in enumerate(chain):
+        np.add.at(counts, (offsets[m] + cells[:start], cases.outcomes[:start]), 1)
+    table = cases.rewards.table
+    kernel.follow(stacked, offsets, cases.outcomes, table, STRENGTH, start, counts, actions)
+
+
+def _chain(cases: Cases, places: Places) -> list[NDArray[Any]]:
+    """Return the cells of ever larger parts of a set, as long as they hold several cases."""
+    folded = Folded(cases, np.zeros(cases.number, np.int8))
+    chain = [np.zeros(cases.number, np.int32)]
+    n_cells = 1
+    for i in folded.order:
+        if i not in places:
+            continue
+        cells = np.empty_like(chain[0])
+        n_levels = int(cases.levels[i])
+        parents = kernel.divide(chain[-1], cases.codes[i], n_cells, n_levels, cells)
+        if len(parents) <= folded.most_cells:
+            chain.append(cells)
+            n_cells = len(parents)
+    return chain
+
+
+def _hindsight(
+    cases: Cases, sets: Sequence[Places], seed: int
+) -> tuple[Played, tuple[Places, ...]]:
+    """Take in each tenth of the stream the set and the rule that turn out best in it.
+
+    A rule is learnt on all cases or on those of the tenth, never on the case that it judges.
+    """
+    overall = Judge(Folded.of(cases, seed))
+    actions = np.zeros(cases.number, np.int64)
+    costs = np.zeros(cases.number)
+    best: list[Places] = []
+    for rows in np.array_split(np.arange(cases.number), TENTHS):
+        here = cases.taken(rows)
+        own = Judge(Folded.of(here, seed))
+        options = [
+            (float((here.rewards.table[acts, here.outcomes] - price).mean()), places, acts, price)
+            for places in sets
+            for price in (here.price_by_case(places),)
+            for acts in (overall.actions(places)[rows], own.actions(places))
+        ]
+        _, places, acts, price = max(options, key=lambda it: it[0])
+        actions[rows], costs[rows] = acts, price
+        best.append(places)
+    what = "knows the best set and rule of each tenth of the stream beforehand"
+    return _acted(HINDSIGHT, what, cases, actions, costs), tuple(best)
+
+
+def _price_changes(cases: Cases) -> list[tuple[int, str, float, float]]:
+    found = []
+    for i, column in cases.varying.items():
+        points = changes_of(column)
+        for k, point in enumerate(points):
+            before = column[points[k - 1] if k else 0 : point].mean()
+            after = column[point : points[k + 1] if k + 1 < len(points) else None].mean()
+            found.append((point, cases.features[i].name, float(before), float(after)))
+    return sorted(found)
+
+
+def changes_of(values: Floats) -> list[int]:
+    """Return where the mean of a series changes, by cutting it in two as long as that is clear.
+
+    >>> changes_of(np.repeat([1.0, 2.0, 1.5], 50))
+    [50, 100]
+    """
+    noise = float(np.abs(np.diff(values)).std()) if len(values) > 2 else 0.0
+    noise = max(noise if np.median(np.abs(np.diff(values))) > 0 else 0.0, 1e-9)
+    threshold = 2 * math.sqrt(2 * math.log(max(len(values), 3)))
+
+    def cut(start: int, stop: int) -> list[int]:
+        part = values[start:stop]
+        if len(part) < 2 * LEAST_STRETCH:
+            return []
+        k = np.arange(1, len(part))
+        apart = np.abs(np.cumsum(part)[:-1] - k * part.mean())
+        score = apart / np.sqrt(k * (len(part) - k) / len(part))
+        score = score[LEAST_STRETCH - 1 : len(part) - LEAST_STRETCH]
+        best = int(np.argmax(score))
+        if score[best] <= threshold * noise:
+            return []
+        point = start + best + LEAST_STRETCH
+        return [*cut(start, point), point, *cut(point, stop)]
+
+    return cut(0, len(values))
+
+
+LEAST_STRETCH = 20
+"""A price is in force for so many cases at least."""
+
+__all__ = ["Node", "Played", "Stream", "changes_of", "over_blocks", "replay"]
