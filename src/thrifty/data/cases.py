@@ -141,9 +141,7 @@ class Cases:
         )
 
 
-def cases_of(
-    source: Any, settings: Settings, *, in_order: bool = False, seed: int = 1
-) -> Cases:
+def cases_of(source: Any, settings: Settings, *, in_order: bool = False, seed: int = 1) -> Cases:
     """Read a table and code its cases as `settings` say.
 
     Without a column of time the cases are shuffled, unless they stand `in_order` already.
@@ -153,8 +151,10 @@ def cases_of(
     >>> cases.number, cases.names, cases.rewards.actions
     (60, ('income',), ('default', 'repaid'))
     """
-    table = source if isinstance(source, Table) else read_table(
-        source, encoding=settings.encoding, separator=settings.separator
+    table = (
+        source
+        if isinstance(source, Table)
+        else read_table(source, encoding=settings.encoding, separator=settings.separator)
     )
     return _Reader(table, settings, in_order, seed).cases()
 
@@ -211,7 +211,10 @@ class _Reader:
         wanted += [(it, "`leave_out`") for it in settings.leave_out]
         wanted += [(it, f"bundle {b.name!r}") for b in settings.bundles for it in b.columns]
         wanted += [(it, f"[columns.{it}]") for it in settings.columns]
-        for name, price in [*settings.prices.items(), *((b.name, b.price) for b in settings.bundles)]:
+        for name, price in [
+            *settings.prices.items(),
+            *((b.name, b.price) for b in settings.bundles),
+        ]:
             if isinstance(price, str):
                 wanted.append((price, f"the price column of {name!r}"))
         for name, where in wanted:
@@ -221,7 +224,11 @@ class _Reader:
                     f"{_suggestion(name, self.frame.columns)}: its columns are "
                     f"{_listed(self.frame.columns)}."
                 )
-        for name in (*settings.prices, *settings.free, *(c for b in settings.bundles for c in b.columns)):
+        for name in (
+            *settings.prices,
+            *settings.free,
+            *(c for b in settings.bundles for c in b.columns),
+        ):
             if name == self.target:
                 raise InvalidSpec(
                     f"column {name!r} is the target and for sale as well: what is to be found out "
@@ -369,9 +376,7 @@ class _Reader:
                 self.said.append(f"left out ({why}): {_listed(names)}")
 
 
-def _bundled(
-    name: str, coded: Sequence[tuple[Codes, Coding]]
-) -> tuple[PaidFeature, Codes]:
+def _bundled(name: str, coded: Sequence[tuple[Codes, Coding]]) -> tuple[PaidFeature, Codes]:
     """Return several columns as one feature, whose levels are the frequent combinations."""
     parts = tuple(coding for _, coding in coded)
     keys = np.zeros(len(coded[0][0]), dtype=np.int64)

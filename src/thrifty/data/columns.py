@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -56,18 +57,12 @@ class Coding:
         if self.edges is None:
             return self._by_name(_as_text(values))
         points = _as_points(self.kind, values)
-        codes = np.searchsorted(np.array(self.edges), points.fill_null(0).to_numpy(), side="left")
-        if self.kind == "date":
-            codes = np.searchsorted(
-                np.array(self.edges), points.fill_null(0).to_numpy(), side="right"
-            )
+        side: Literal["left", "right"] = "right" if self.kind == "date" else "left"
+        codes = np.searchsorted(np.array(self.edges), points.fill_null(0).to_numpy(), side=side)
         return self._with_missing(codes, points.is_null())
 
     def _by_name(self, values: pl.Series) -> Codes:
-        special = {self.missing, self.other}
-        known = [level for level in self.levels if level not in special]
-        if len(known) < len(self.levels) - sum(it is not None for it in special):
-            known = list(self.levels)
+        known = [level for level in self.levels if level not in (self.missing, self.other)]
         places = [self.levels.index(level) for level in known]
         unknown = -1 if self.other is None else self.levels.index(self.other)
         codes = values.replace_strict(known, places, default=unknown, return_dtype=pl.Int64)
@@ -131,11 +126,11 @@ def code_column(
         )
     kind = settings.kind or _kind_of(name, found)
     coding = _CODERS[kind](name, found, settings)
-    coding = _with(coding, absent=absent)
+    coding = replace(coding, absent=absent)
     if found.null_count():
         missing_level = _fresh("(missing)", coding.levels)
         share = found.null_count() / len(found)
-        coding = _with(
+        coding = replace(
             coding,
             levels=(*coding.levels, missing_level),
             missing=missing_level,
@@ -183,7 +178,7 @@ def _kind_of(name: str, values: pl.Series) -> str:
         raise InvalidTable(
             f"column {name!r} has {len(distinct):,} distinct values in {len(values):,} cases: it "
             "is an identifier, which tells nothing about the next case. Remove its price, or "
-            f"group its values before; `kind = \"text\"` under [columns.{name}] keeps the most "
+            f'group its values before; `kind = "text"` under [columns.{name}] keeps the most '
             "frequent."
         )
     return "category" if len(distinct) <= FEW else "text"
@@ -196,7 +191,7 @@ def _mixed(name: str, known: pl.Series, strange: pl.Series, what: str) -> str:
     return (
         f"column {name!r} mixes {what}s with other things: {word!r} (value {row} of it), and "
         f"{cases:,} values in all are no {what}. If they mean that there is no value, write "
-        f"`missing = [{word!r}]` under [columns.{name}]; if all are words, `kind = \"text\"`."
+        f'`missing = [{word!r}]` under [columns.{name}]; if all are words, `kind = "text"`.'
     )
 
 
@@ -212,7 +207,7 @@ _YES_AND_NO = (
 
 def _code_boolean(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
     coding = _code_category(name, values, settings)
-    return _with(coding, kind="boolean", said=f"boolean: {', '.join(coding.levels)}")
+    return replace(coding, kind="boolean", said=f"boolean: {', '.join(coding.levels)}")
 
 
 def _code_category(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
@@ -226,8 +221,10 @@ def _code_category(name: str, values: pl.Series, settings: ColumnSettings) -> Co
 
 def _code_text(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
     texts = _as_text(values).drop_nulls()
-    counted = texts.value_counts(sort=True).rename({texts.name: "value"}) if texts.name else (
-        texts.alias("value").value_counts(sort=True)
+    counted = (
+        texts.value_counts(sort=True).rename({texts.name: "value"})
+        if texts.name
+        else (texts.alias("value").value_counts(sort=True))
     )
     # Equal counts are told apart by name, so that the same table always gives the same levels.
     counted = counted.sort(["count", "value"], descending=[True, False])
@@ -238,7 +235,7 @@ def _code_text(name: str, values: pl.Series, settings: ColumnSettings) -> Coding
     enough = counted["count"].to_numpy() >= max(10, len(values) / 500)
     kept = counted["value"].to_list()[: max(1, min(most - 1, int(enough.sum())))]
     other = _fresh("(other)", kept)
-    covered = counted["count"][: len(kept)].sum() / len(texts)
+    covered = float(counted["count"][: len(kept)].sum()) / len(texts)
     said = (
         f"text of {len(counted):,} values: the {len(kept)} most frequent, {_percent(covered)} of "
         "the cases, and the others together"
@@ -258,8 +255,9 @@ def _code_number(name: str, values: pl.Series, settings: ColumnSettings) -> Codi
     known = points.drop_nulls()
     if settings.edges is not None:
         levels = _bin_names(settings.edges)
-        return Coding(name, "number", levels, f"number in {len(levels)} bins as told",
-                      edges=settings.edges)
+        return Coding(
+            name, "number", levels, f"number in {len(levels)} bins as told", edges=settings.edges
+        )
     distinct = known.unique().sort().to_numpy()
     if settings.bins is None and len(distinct) <= FEW:
         edges = tuple(((distinct[1:] + distinct[:-1]) / 2).tolist())
@@ -364,7 +362,7 @@ def _bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     shown = [_number(edge) for edge in edges]
     if len(set(shown)) < len(shown):
         shown = [repr(edge) for edge in edges]
-    between = (f"{low} to {high}" for low, high in zip(shown, shown[1:], strict=False))
+    between = (f"{low} to {high}" for low, high in pairwise(shown))
     return (f"up to {shown[0]}", *between, f"over {shown[-1]}")
 
 
@@ -387,9 +385,3 @@ def _fresh(name: str, taken: Sequence[str]) -> str:
         k += 1
         fresh = f"{name[:-1]} {k})"
     return fresh
-
-
-def _with(coding: Coding, **changes: Any) -> Coding:
-    from dataclasses import replace
-
-    return replace(coding, **changes)

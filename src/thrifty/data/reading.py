@@ -28,9 +28,7 @@ class Table:
     """What was noticed and done while reading, in words."""
 
 
-def read_table(
-    source: Any, *, encoding: str | None = None, separator: str | None = None
-) -> Table:
+def read_table(source: Any, *, encoding: str | None = None, separator: str | None = None) -> Table:
     """Read a CSV or Parquet file, or take a DataFrame of pandas, polars or pyarrow.
 
     >>> table = read_table({"income": ["low", "high"], "outcome": ["no", "yes"]})
@@ -53,7 +51,8 @@ def _frame(source: Any) -> pl.DataFrame:
     if isinstance(source, dict):
         return pl.DataFrame(source)
     try:
-        return nw.from_native(source, eager_only=True).to_polars()
+        frame: pl.DataFrame = nw.from_native(source, eager_only=True).to_polars()
+        return frame
     except TypeError as error:
         raise InvalidTable(
             f"a {type(source).__name__} is no table: give the path of a CSV or Parquet file, or a "
@@ -87,9 +86,7 @@ def _csv(path: Path, encoding: str | None, separator: str | None) -> Table:
             said = (*said, f"values are separated by {NAMES_OF_SEPARATORS[separator]}")
     _require_header(path, header.rstrip("\r"), separator)
     try:
-        frame = pl.read_csv(
-            data, separator=separator, infer_schema=False, missing_utf8_is_empty_string=False
-        )
+        frame = pl.read_csv(data, separator=separator, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise InvalidTable(
             f"{path} cannot be read as a table ({_first_line(error)}): every row needs as many "

@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,9 @@ def read_settings(prices: Path | None, rewards: Path | None = None) -> Settings:
         content = _toml(rewards)
         table = content.get("rewards", content)
         given = parse_settings({"rewards": table}, str(rewards))
-        extra = {
-            key: content[key] for key in ("currency", "actions") if key in content
-        } if "rewards" in content else {}
         settings = replace(settings, rewards=given.rewards)
-        if extra:
-            more = parse_settings(extra, str(rewards))
+        if "rewards" in content:
+            more = parse_settings(content, str(rewards))
             settings = replace(
                 settings,
                 currency=more.currency or settings.currency,
@@ -101,13 +99,17 @@ def parse_settings(content: Mapping[str, Any], where: str) -> Settings:
         if not isinstance(value, int | float | dict) or isinstance(value, bool):
             raise InvalidSpec(
                 f"{where}: {key!r} is {value!r}, neither a setting nor a price"
-                f"{_suggestion(key, _KNOWN)}: settings are {', '.join(_KNOWN)}; a price is a number."
+                f"{_suggestion(key, _KNOWN)}: what can be set is {', '.join(_KNOWN)}; a "
+                "price is a number."
             )
     tables = {key: _table(content.get(key, {}), key, where) for key in _TABLES}
     prices = {name: _price(name, it, where) for name, it in {**bare, **tables["prices"]}.items()}
+    given: dict[str, Any] = {
+        key: _word(content[key], key, where) for key in _WORDS if key in content
+    }
+    given |= {key: _words(content[key], key, where) for key in _LISTS if key in content}
     settings = Settings(
-        **{key: _word(content[key], key, where) for key in _WORDS if key in content},
-        **{key: _words(content[key], key, where) for key in _LISTS if key in content},
+        **given,
         prices=prices,
         bundles=tuple(_bundle(name, it, where) for name, it in tables["bundles"].items()),
         columns={name: _column(name, it, where) for name, it in tables["columns"].items()},
@@ -186,7 +188,7 @@ def _column(name: str, value: Any, where: str) -> ColumnSettings:
 
 def _edges(name: str, value: Any, where: str) -> tuple[float, ...]:
     edges = tuple(as_float(it) for it in value) if isinstance(value, list) else ()
-    increasing = all(a < b for a, b in zip(edges, edges[1:], strict=False))
+    increasing = all(a < b for a, b in pairwise(edges))
     if not edges or not increasing or not all(map(math.isfinite, edges)):
         raise InvalidSpec(
             f"{where}: column {name!r} has edges {value!r}: give increasing numbers, each the end "
@@ -223,7 +225,7 @@ def _require_keys(value: Iterable[str], known: tuple[str, ...], what: str, where
 
 
 def _require_each_once(settings: Settings, where: str) -> None:
-    """A column is bought alone, in one bundle, or free: otherwise its price has two meanings."""
+    """Refuse a column that is to be bought in two ways, for then its price has two meanings."""
     places: dict[str, str] = {}
     claims = [(name, "has a price of its own") for name in settings.prices]
     claims += [(name, "is free") for name in settings.free]

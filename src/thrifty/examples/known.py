@@ -1,4 +1,4 @@
-"""Made-up files of cases of which the truth is known: what is worth buying, and up to what price."""
+"""Made-up cases of which the truth is known: what is worth buying, and up to what price."""
 
 from __future__ import annotations
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from thrifty.examples.known import Factor, Known
 
 _WINTER = (
-    {"": 0.01, "oxygen low": 0.70, "marker high": 0.10},
-    {"": 0.02, "marker high": 0.62, "film shadow": 0.78},
+    {"": 0.01, "oxygen low": 0.75, "marker high": 0.10},
+    {"": 0.02, "marker high": 0.70, "film shadow": 0.85},
 )
 _SPRING = (
-    {"": 0.01, "oxygen low": 0.70, "marker high": 0.10},
-    {"": 0.02, "marker high": 0.62, "rhythm fast & trace changed": 0.75},
+    {"": 0.01, "oxygen low": 0.75, "marker high": 0.10},
+    {"": 0.02, "marker high": 0.70, "rhythm fast & trace changed": 0.85},
 )
 
 TRIAGE = Known(
@@ -23,9 +23,7 @@ TRIAGE = Known(
             ((0.93, 0.07), (0.86, 0.14)),
             given="age",
         ),
-        Factor(
-            "blood", ("marker low", "marker raised", "marker high"), ((0.55, 0.29, 0.16),)
-        ),
+        Factor("blood", ("marker low", "marker raised", "marker high"), ((0.55, 0.29, 0.16),)),
         Factor("xray", ("film clear", "film unclear", "film shadow"), ((0.66, 0.12, 0.22),)),
         Factor("rhythm", ("rhythm slow", "rhythm fast"), ((0.65, 0.35),)),
         Factor(
@@ -39,9 +37,9 @@ TRIAGE = Known(
     risks=(_WINTER, _SPRING, _SPRING),
     ends=(0.5, 0.7, 1.0),
     rewards={
-        "home": (-2000.0, -900.0, 0.0),
-        "ward": (-1100.0, 0.0, -250.0),
-        "intensive": (0.0, -400.0, -700.0),
+        "home": (-900.0, -700.0, 0.0),
+        "ward": (-500.0, 0.0, -250.0),
+        "intensive": (0.0, -300.0, -600.0),
     },
     prices={
         "oxygen": (8.0,),

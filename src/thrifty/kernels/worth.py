@@ -8,16 +8,24 @@ the fold that was left out. So no case is judged by an estimate that has seen it
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from thrifty.kernels.arrays import Floats, Ints
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.kernels.arrays import Floats
 from thrifty.kernels.compile import inner, jit
+
+Integers = NDArray[np.integer[Any]]
+"""As short as they can be: cases are many."""
 
 LEAST_RHO, MOST_RHO = 1e-7, 0.9
 
 
 @jit
-def divide(parents: Ints, codes: Ints, n_parents: int, n_levels: int, cells: Ints) -> Ints:
+def divide(
+    parents: Integers, codes: Integers, n_parents: int, n_levels: int, cells: Integers
+) -> Integers:
     """Divide cells by one more feature: fill `cells` (T,), and return the parent of each.
 
     Cells are numbered in the order in which they first occur.
@@ -38,7 +46,7 @@ def divide(parents: Ints, codes: Ints, n_parents: int, n_levels: int, cells: Int
 
 
 @jit
-def count(cells: Ints, folds: Ints, outcomes: Ints, counts: Floats) -> None:
+def count(cells: Integers, folds: Integers, outcomes: Integers, counts: Floats) -> None:
     """Count the outcomes of every cell in every fold; `counts` are (cells, folds, outcomes)."""
     counts[:] = 0
     for t in range(cells.size):
@@ -47,7 +55,11 @@ def count(cells: Ints, folds: Ints, outcomes: Ints, counts: Floats) -> None:
 
 @jit
 def estimate(
-    counts: Floats, parent_of: Ints, parent_counts: Floats, parent_chances: Floats, chances: Floats
+    counts: Floats,
+    parent_of: Integers,
+    parent_counts: Floats,
+    parent_chances: Floats,
+    chances: Floats,
 ) -> None:
     """Fill the chances (cells, folds, outcomes) of outcomes, each without its fold's own cases.
 
@@ -84,7 +96,7 @@ def _over_folds(counts: Floats) -> Floats:
 def _dispersion(
     counts: Floats,
     totals: Floats,
-    parent_of: Ints,
+    parent_of: Integers,
     parent_counts: Floats,
     parent_totals: Floats,
     f: int,
@@ -113,7 +125,7 @@ def _dispersion(
 
 
 @jit
-def decide(chances: Floats, rewards: Floats, actions: Ints) -> None:
+def decide(chances: Floats, rewards: Floats, actions: Integers) -> None:
     """Fill the best action (cells, folds) by the chances; `rewards` are (actions, outcomes)."""
     n_cells, n_folds, n_outcomes = chances.shape
     for c in range(n_cells):
@@ -129,7 +141,7 @@ def decide(chances: Floats, rewards: Floats, actions: Ints) -> None:
 
 
 @jit
-def earned(counts: Floats, actions: Ints, rewards: Floats) -> float:
+def earned(counts: Floats, actions: Integers, rewards: Floats) -> float:
     """Return the sum of the rewards of these actions, each fold's own cases counted."""
     total = 0.0
     n_cells, n_folds, n_outcomes = counts.shape
@@ -141,24 +153,15 @@ def earned(counts: Floats, actions: Ints, rewards: Floats) -> float:
 
 
 @jit
-def earned_by_case(
-    cells: Ints, folds: Ints, outcomes: Ints, actions: Ints, rewards: Floats, out: Floats
-) -> None:
-    """Fill the reward of every case."""
-    for t in range(cells.size):
-        out[t] = rewards[actions[cells[t], folds[t]], outcomes[t]]
-
-
-@jit
 def follow(
-    chain: Ints,
-    sizes: Ints,
-    outcomes: Ints,
+    chain: Integers,
+    sizes: Integers,
+    outcomes: Integers,
     rewards: Floats,
     strength: float,
     start: int,
     counts: Floats,
-    actions: Ints,
+    actions: Integers,
 ) -> None:
     """Play a fixed set from case `start` on: act by what is known of earlier cases, then learn.
 

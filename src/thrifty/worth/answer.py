@@ -111,6 +111,4 @@ def unsure(answer: Answer) -> bool:
 
 def changed(answer: Answer) -> bool:
     """Whether what was learnt on the earlier half clearly serves worse in the later half."""
-    return answer.ordered and bool(
-        np.greater(answer.later_by_all.low, answer.later.mean)
-    )
+    return answer.ordered and bool(np.greater(answer.later_by_all.low, answer.later.mean))

@@ -150,9 +150,7 @@ def frontier(values: Values, judge: Judge, must: Iterable[Places] = ()) -> list[
         if places not in kept:
             kept.append(places)
     kept.sort(key=lambda it: (float(prices[list(it)].sum()), len(it)))
-    return [
-        Step(it, float(prices[list(it)].sum()), Estimate.of(judge.rewards(it))) for it in kept
-    ]
+    return [Step(it, float(prices[list(it)].sum()), Estimate.of(judge.rewards(it))) for it in kept]
 
 
 def _climbing(values: Values, spends: Floats) -> list[Places]:

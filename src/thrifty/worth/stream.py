@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from thrifty.policies import NCCUCRL2, Scout
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.scout import Event
 from thrifty.worth.judging import LEVEL, Estimate, Judge, Places, choose, places_of, searched
-from thrifty.worth.sets import Folded, Node
+from thrifty.worth.sets import Folded
 
 Floats = NDArray[np.float64]
 
@@ -31,8 +31,13 @@ FIRST_PART = 0.2
 BLOCKS = 50
 """Intervals come from the means of so many stretches of the stream."""
 TENTHS = 10
+PARTS = (1, 2, 5, 10)
+"""Into how many parts hindsight divides the stream to learn what to do."""
 STRENGTH = 5.0
 """How many cases a coarser cell counts for when a fixed set learns."""
+
+LEAST_STRETCH = 20
+"""A price is in force for so many cases at least."""
 
 SCOUT, NCC, FIXED = "Scout", "NCC-UCRL2", "Fixed set"
 EVERYTHING, NOTHING, HINDSIGHT = "Buy everything", "Buy nothing", "Hindsight"
@@ -107,7 +112,9 @@ def replay(cases: Cases, sets: Sequence[Places], seed: int) -> Stream:
         cases = cases.taken(np.arange(0, cases.number, every))
     runs = MOST_RUNS if cases.number <= LONG else 1
     scouts = [Scout(cases.problem, seed=seed + k) for k in range(runs)]
-    scout = _compiled(SCOUT, "learns what to buy and what to do, and notices changes", cases, scouts)
+    scout = _compiled(
+        SCOUT, "learns what to buy and what to do, and notices changes", cases, scouts
+    )
     nccs = [_ncc(cases, seed + k) for k in range(runs)]
     ncc = _compiled(NCC, "the paper's policy, with a window of 250 cases", cases, nccs)
     fixed, start, places = _fixed(cases, seed)
@@ -147,9 +154,7 @@ def _ncc(cases: Cases, seed: int) -> NCCUCRL2:
     )
 
 
-def _compiled(
-    name: str, what: str, cases: Cases, policies: Sequence[CompiledPolicy]
-) -> Played:
+def _compiled(name: str, what: str, cases: Cases, policies: Sequence[CompiledPolicy]) -> Played:
     world = cases.replay()
     number, n_features = world.contexts.shape
     rewards, costs, bought = np.zeros(number), np.zeros(number), np.zeros(n_features)
@@ -175,9 +180,7 @@ def _always(name: str, what: str, cases: Cases, places: Places) -> Played:
     return _acted(name, what, cases, actions, np.zeros(cases.number) + cases.price_by_case(places))
 
 
-def _acted(
-    name: str, what: str, cases: Cases, actions: NDArray[Any], costs: Floats
-) -> Played:
+def _acted(name: str, what: str, cases: Cases, actions: NDArray[Any], costs: Floats) -> Played:
     return Played(name, what, cases.rewards.table[actions, cases.outcomes], costs)
 
 
@@ -235,26 +238,40 @@ def _hindsight(
 ) -> tuple[Played, tuple[Places, ...]]:
     """Take in each tenth of the stream the set and the rule that turn out best in it.
 
-    A rule is learnt on all cases or on those of the tenth, never on the case that it judges.
+    A rule is learnt on all cases, or on those of the half, fifth or tenth that a case is in; never
+    on the case itself.
     """
-    overall = Judge(Folded.of(cases, seed))
+    rules = [rule for places in sets for rule in _rules(cases, places, seed)]
     actions = np.zeros(cases.number, np.int64)
     costs = np.zeros(cases.number)
     best: list[Places] = []
     for rows in np.array_split(np.arange(cases.number), TENTHS):
-        here = cases.taken(rows)
-        own = Judge(Folded.of(here, seed))
-        options = [
-            (float((here.rewards.table[acts, here.outcomes] - price).mean()), places, acts, price)
-            for places in sets
-            for price in (here.price_by_case(places),)
-            for acts in (overall.actions(places)[rows], own.actions(places))
-        ]
-        _, places, acts, price = max(options, key=lambda it: it[0])
-        actions[rows], costs[rows] = acts, price
+        places, acts, price = max(rules, key=lambda it: it.gain(cases, rows))
+        actions[rows], costs[rows] = acts[rows], price[rows]
         best.append(places)
     what = "knows the best set and rule of each tenth of the stream beforehand"
     return _acted(HINDSIGHT, what, cases, actions, costs), tuple(best)
+
+
+class _Rule(NamedTuple):
+    places: Places
+    actions: NDArray[Any]
+    prices: Floats
+
+    def gain(self, cases: Cases, rows: NDArray[Any]) -> float:
+        rewards = cases.rewards.table[self.actions[rows], cases.outcomes[rows]]
+        return float(rewards.mean() - self.prices[rows].mean())
+
+
+def _rules(cases: Cases, places: Places, seed: int) -> list[_Rule]:
+    """Return the rules for a set, each learnt on parts of the stream of another length."""
+    prices = np.zeros(cases.number) + cases.price_by_case(places)
+    rules = []
+    for parts in PARTS:
+        pieces = np.array_split(np.arange(cases.number), parts)
+        acts = [Folded.of(cases.taken(it), seed).actions_by_case(places) for it in pieces]
+        rules.append(_Rule(places, np.concatenate(acts), prices))
+    return rules
 
 
 def _price_changes(cases: Cases) -> list[tuple[int, str, float, float]]:
@@ -293,9 +310,3 @@ def changes_of(values: Floats) -> list[int]:
         return [*cut(start, point), point, *cut(point, stop)]
 
     return cut(0, len(values))
-
-
-LEAST_STRETCH = 20
-"""A price is in force for so many cases at least."""
-
-__all__ = ["Node", "Played", "Stream", "changes_of", "over_blocks", "replay"]
