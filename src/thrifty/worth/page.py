@@ -36,10 +36,12 @@ _CSS = """
 #verdict { font-size: 1.25rem; line-height: 1.5; }
 #verdict p:first-child { font-weight: 600; }
 #caveats p { border-left: 4px solid #E69F00; padding-left: .8rem; }
-bdi, td, th, p, code, li { overflow-wrap: anywhere; }
-td bdi { display: inline-block; max-width: 22rem; }
-td { white-space: nowrap; }
-td:has(bdi), td.said { white-space: normal; min-width: 8rem; }
+bdi, p, code, li { overflow-wrap: anywhere; }
+td:first-child { min-width: 7rem; }
+td bdi { display: inline-block; min-width: 7rem; max-width: 22rem; }
+td:has(bdi) { white-space: normal; text-align: left; }
+td.said { white-space: normal; text-align: left; min-width: 13rem; overflow-wrap: anywhere; }
+th:last-child { text-align: left; }
 td.bought { color: #117733; font-weight: 600; }
 @media (max-width: 500px) { body { margin: 1rem auto; } h1 { font-size: 1.5rem; }
   th, td { padding: .25rem .4rem; } #verdict { font-size: 1.1rem; } }
@@ -75,7 +77,8 @@ def page_of(answer: Answer, name: str, command: str) -> str:
             _stream_figure(answer.stream, money),
             "stream",
             "Gain as it adds up, case by case, compared with buying nothing. Below: where Scout "
-            "restarted and where prices changed.",
+            "restarted and where prices changed. A line far below the others is not drawn before "
+            "its name is clicked.",
         ),
         _stream_table(answer.stream, money),
         *_prices(answer.stream, money),
@@ -175,16 +178,20 @@ def _stream_table(stream: Stream, money: Money) -> str:
                 _cell(money.total(gain.mean * number)),
                 _cell(money.total(float(it.costs.sum()))),
                 _cell(money.total(float(it.rewards.sum()))),
-                _cell(it.what + (f"; mean of {it.runs} runs" if it.runs > 1 else ""), "said"),
             ]
         )
     headings = ("policy", "gain a case", "95 %", "spend", "reward")
-    totals = ("total gain", "total spend", "total reward", "what it does")
-    return _table((*headings, *totals), rows) + note(
+    totals = ("total gain", "total spend", "total reward")
+    words = (
+        f"{it.policy} {it.what}" + (f" (mean of {it.runs} runs)" if it.runs > 1 else "") + "."
+        for it in stream.played
+    )
+    what = (
         f"{number:,} cases, {stream.cases.order}."
         + (f" Every {stream.every}th case of the file is replayed." if stream.every > 1 else "")
         + " The intervals allow for neighbouring cases being alike."
     )
+    return _table((*headings, *totals), rows) + note(what) + _list(words)
 
 
 def _prices(stream: Stream, money: Money) -> list[str]:
@@ -341,6 +348,7 @@ def _stream_figure(stream: Stream, money: Money) -> PlotlyFigure:
     number = stream.cases.number
     places = np.unique(np.linspace(1, number, min(_POINTS, number)).astype(np.int64))
     nothing = np.cumsum(stream.of(NOTHING).gains)
+    far = _far_below(stream)
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -349,6 +357,7 @@ def _stream_figure(stream: Stream, money: Money) -> PlotlyFigure:
             "x": places.tolist(),
             "y": (np.cumsum(it.gains) - nothing)[places - 1].tolist(),
             "line": {"color": COLOURS[it.policy]},
+            "visible": "legendonly" if it.policy in far else True,
             **_times(stream, places),
         }
         for it in stream.played
@@ -369,6 +378,14 @@ def _stream_figure(stream: Stream, money: Money) -> PlotlyFigure:
     layout["xaxis"] |= {"anchor": "y2", "range": [0, number]}
     layout["height"] = 580
     return figure
+
+
+def _far_below(stream: Stream) -> set[str]:
+    """Return the policies whose lines would squeeze all others."""
+    nothing = float(stream.of(NOTHING).gains.sum())
+    ends = {it.policy: float(it.gains.sum()) - nothing for it in stream.played}
+    reach = 2 * max(*(abs(ends[it]) for it in (FIXED, EVERYTHING, HINDSIGHT)), 1e-9)
+    return {policy for policy, end in ends.items() if end < -reach}
 
 
 def _times(stream: Stream, places: Any) -> dict[str, Any]:

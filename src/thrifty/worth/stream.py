@@ -25,7 +25,11 @@ MOST_REPLAYED = 200_000
 """Of a longer stream every k-th case is replayed."""
 MOST_RUNS = 5
 LONG = 50_000
-"""Policies that draw random numbers play streams up to this length several times."""
+SHORT = 5_000
+"""Streams up to these lengths are played several times, by Scout and by NCC-UCRL2."""
+MOST_SWEPT = 3_000_000
+"""NCC-UCRL2 remembers partial states of all 2^D sets that its first sweep has bought, so it begins
+with a sweep only if there are at most so many of them."""
 FIRST_PART = 0.2
 """The share of the stream on which the fixed set is chosen."""
 BLOCKS = 50
@@ -115,8 +119,8 @@ def replay(cases: Cases, sets: Sequence[Places], seed: int) -> Stream:
     scout = _compiled(
         SCOUT, "learns what to buy and what to do, and notices changes", cases, scouts
     )
-    nccs = [_ncc(cases, seed + k) for k in range(runs)]
-    ncc = _compiled(NCC, "the paper's policy, with a window of 250 cases", cases, nccs)
+    nccs = [_ncc(cases, seed + k) for k in range(runs if cases.number <= SHORT else 1)]
+    ncc = _compiled(NCC, "is the paper's policy, with a window of 250 cases", cases, nccs)
     fixed, start, places = _fixed(cases, seed)
     everything = tuple(range(len(cases.features)))
     hindsight, best = _hindsight(cases, sets, seed)
@@ -149,7 +153,7 @@ def _ncc(cases: Cases, seed: int) -> NCCUCRL2:
         window=250,
         delta=0.04,
         cost_range=max(highest, 1e-6),
-        sweep_first=2 ** len(cases.features) <= cases.number // 10,
+        sweep_first=2 ** len(cases.features) * cases.number <= MOST_SWEPT,
         seed=seed,
     )
 
@@ -241,7 +245,7 @@ def _hindsight(
     A rule is learnt on all cases, or on those of the half, fifth or tenth that a case is in; never
     on the case itself.
     """
-    rules = [rule for places in sets for rule in _rules(cases, places, seed)]
+    rules = [rule for parts in PARTS for rule in _rules(cases, sets, parts, seed)]
     actions = np.zeros(cases.number, np.int64)
     costs = np.zeros(cases.number)
     best: list[Places] = []
@@ -263,15 +267,18 @@ class _Rule(NamedTuple):
         return float(rewards.mean() - self.prices[rows].mean())
 
 
-def _rules(cases: Cases, places: Places, seed: int) -> list[_Rule]:
-    """Return the rules for a set, each learnt on parts of the stream of another length."""
-    prices = np.zeros(cases.number) + cases.price_by_case(places)
-    rules = []
-    for parts in PARTS:
-        pieces = np.array_split(np.arange(cases.number), parts)
-        acts = [Folded.of(cases.taken(it), seed).actions_by_case(places) for it in pieces]
-        rules.append(_Rule(places, np.concatenate(acts), prices))
-    return rules
+def _rules(cases: Cases, sets: Sequence[Places], parts: int, seed: int) -> list[_Rule]:
+    """Return a rule for each set, learnt on the part of the stream that a case is in."""
+    pieces = np.array_split(np.arange(cases.number), parts)
+    folded = [Folded.of(cases.taken(it), seed) for it in pieces]
+    return [
+        _Rule(
+            places,
+            np.concatenate([it.actions_by_case(places) for it in folded]),
+            np.zeros(cases.number) + cases.price_by_case(places),
+        )
+        for places in sets
+    ]
 
 
 def _price_changes(cases: Cases) -> list[tuple[int, str, float, float]]:

@@ -151,8 +151,8 @@ def caveats(answer: Answer) -> list[str]:
     scout, nothing = answer.stream.of(SCOUT), answer.stream.of(NOTHING)
     if scout.gains.mean() < nothing.gains.mean():
         words.append(
-            "The learning policy gained less than buying nothing here: what is at stake in a case "
-            "varies more than what looking tells. Prefer the fixed set."
+            "The learning policy gained less here than buying nothing would have: prefer a fixed "
+            "set."
         )
     return words
 
