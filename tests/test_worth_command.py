@@ -370,8 +370,8 @@ def test_an_example_that_does_not_exist(called: Called) -> None:
 
 def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     rows = [
-        f"{1000 + k};{'2024-01-02' if k % 2 else '03.02.2024'};€ {k % 37 + 5},50;{'unclear' if k % 5 else 'x'};"
-        f"{'repaid' if k % 3 else 'default'}"
+        f"{1000 + k};{'2024-01-02' if k % 2 else '03.02.2024'};€ {k % 37 + 5},50;"
+        f"{'unclear' if k % 5 else 'x'};{'repaid' if k % 3 else 'default'}"
         for k in range(120)
     ]
     table = lines("id;date;amount;note;status", *rows)
@@ -390,7 +390,7 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     code, words = called("worth", "cases.csv", "--prices", "prices.toml")
     assert code == 0, words
     assert "120 cases, in the order of date" in words
-    assert "left out (no price): 'id'" in words
+    assert "left out (identifiers): 'id'" in words
 
 
 def test_init_of_a_wide_file(called: Called, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ Places = tuple[int, ...]
 
 MOST_SEARCHED = 50_000
 """Sets are compared on so many cases, and those that matter are judged on all of them."""
-NOISE = 2.0
-"""A difference of less than so many standard errors may be noise."""
 LEVEL = 1.96
+"""Standard errors that a 95 % interval reaches to each side."""
+CHANCE = 0.025
+"""How likely it may be that noise is taken for something."""
 MOST_STEPS = 30
 MOST_FINALISTS = 8
 
@@ -44,6 +46,17 @@ class Estimate:
         mean = float(values.mean())
         reach = LEVEL * standard_error(values)
         return cls(mean, mean - reach, mean + reach)
+
+
+def clear(more: Floats, tried: int = 1) -> bool:
+    """Whether a mean is above 0 by more than chance, if it is the largest of so many tried.
+
+    >>> even = np.tile([-0.9, 1.1], 200)
+    >>> clear(even), clear(even, tried=1000)
+    (True, False)
+    """
+    reach = NormalDist().inv_cdf(1 - CHANCE / max(tried, 1))
+    return float(more.mean()) > reach * standard_error(more)
 
 
 def standard_error(values: Floats) -> float:
@@ -104,23 +117,26 @@ def sample(cases: Cases, seed: int, most: int = MOST_SEARCHED) -> Cases:
 def choose(values: Values, judge: Judge) -> Places:
     """Return the smallest set that does as well as the best, as far as the cases can tell.
 
-    As well means: the best set gains at most two standard errors more, case by case. So what is
-    bought is bought because it pays, and neither noise nor a copy comes along.
+    As well means: case by case the best set gains no more than the best of as many worthless
+    additions would by chance, with probability 0.975. So what is bought is bought because it pays,
+    and neither noise nor a copy comes along.
     """
     gains = values.gains(judge.cases.mean_prices)
-    sizes = values.masks.sum(axis=1)
+    paid = ~judge.cases.free
+    sizes = values.masks[:, paid].sum(axis=1)
     finalists = np.argsort(-gains, kind="stable")[:MOST_FINALISTS]
     best = max(
         (places_of(values.masks[k]) for k in finalists),
         key=lambda it: (float(judge.gains(it).mean()), -len(it)),
     )
-    for size in range(int(sizes.min()), len(best)):
+    most = int(paid[list(best)].sum())
+    for size in range(most):
         same = np.flatnonzero(sizes == size)
         if not same.size:
             continue
         smaller = places_of(values.masks[same[np.argmax(gains[same])]])
-        more = judge.gains(best) - judge.gains(smaller)
-        if more.mean() <= NOISE * standard_error(more):
+        tried = math.comb(int(paid.sum()) - size, most - size)
+        if not clear(judge.gains(best) - judge.gains(smaller), tried):
             return smaller
     return best
 
@@ -143,8 +159,7 @@ def frontier(values: Values, judge: Judge, must: Iterable[Places] = ()) -> list[
         if not kept:
             kept.append(places)
             continue
-        more = judge.rewards(places) - judge.rewards(kept[-1])
-        if more.mean() > NOISE * standard_error(more):
+        if clear(judge.rewards(places) - judge.rewards(kept[-1])):
             kept.append(places)
     for places in must:
         if places not in kept:
@@ -175,13 +190,15 @@ class FeatureWorth:
     price: float
     estimate: Estimate
     """The price at which the best set with it gains as much as the best set without it."""
+    shown: bool
+    """Whether the cases show that the feature is worth anything."""
     best_with: Places
     best_without: Places
 
     @property
     def break_even(self) -> float:
         """The estimate, and 0 if the cases cannot show that the feature is worth anything."""
-        return self.estimate.mean if self.estimate.low > 0 else 0.0
+        return self.estimate.mean if self.shown else 0.0
 
 
 def feature_worth(values: Values, judge: Judge, i: int) -> FeatureWorth:
@@ -193,7 +210,8 @@ def feature_worth(values: Values, judge: Judge, i: int) -> FeatureWorth:
     without = _largest(values, np.where(having, -np.inf, gains))
     others = tuple(j for j in with_it if j != i)
     more = judge.rewards(with_it) - judge.cases.price_by_case(others) - judge.gains(without)
-    return FeatureWorth(i, float(prices[i]), Estimate.of(more), with_it, without)
+    shown = clear(more, int((~judge.cases.free).sum()))
+    return FeatureWorth(i, float(prices[i]), Estimate.of(more), shown, with_it, without)
 
 
 def _largest(values: Values, gains: Floats) -> Places:

@@ -47,9 +47,16 @@ class Folded:
 
     @classmethod
     def of(cls, cases: Cases, seed: Seed, folds: int = FOLDS) -> Folded:
-        """Deal the cases into folds of equal size, at random."""
-        dealt = generator(seed).permutation(cases.number) % folds
-        return cls(cases, dealt.astype(np.int8))
+        """Deal the cases into folds at random, so that outcomes are as frequent in each.
+
+        Otherwise a fold with more of one outcome would leave less of it to learn from, and what
+        knows nothing would seem worse than it is.
+        """
+        shuffled = generator(seed).permutation(cases.number)
+        shuffled = shuffled[np.argsort(cases.outcomes[shuffled], kind="stable")]
+        dealt = np.empty(cases.number, np.int8)
+        dealt[shuffled] = np.arange(cases.number) % folds
+        return cls(cases, dealt)
 
     @cached_property
     def _shape(self) -> tuple[int, int]:

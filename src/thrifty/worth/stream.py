@@ -17,7 +17,7 @@ from thrifty.policies import NCCUCRL2, Scout
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.scout import Event
 from thrifty.worth.judging import LEVEL, Estimate, Judge, Places, choose, places_of, searched
-from thrifty.worth.sets import Folded
+from thrifty.worth.sets import CASES_PER_CELL, Folded
 
 Floats = NDArray[np.float64]
 
@@ -121,8 +121,13 @@ def replay(cases: Cases, sets: Sequence[Places], seed: int) -> Stream:
     )
     nccs = [_ncc(cases, seed + k) for k in range(runs if cases.number <= SHORT else 1)]
     ncc = _compiled(NCC, "is the paper's policy, with a window of 250 cases", cases, nccs)
-    fixed, start, places = _fixed(cases, seed)
     everything = tuple(range(len(cases.features)))
+    early = cases.taken(np.arange(max(int(cases.number * FIRST_PART), 1)))
+    order = Folded.of(early, seed).order
+    all_bought = _always(
+        EVERYTHING, "learns what to do with all features", cases, everything, order
+    )
+    fixed, places = _fixed(cases, early, all_bought, order, seed)
     hindsight, best = _hindsight(cases, sets, seed)
     return Stream(
         cases=cases,
@@ -131,14 +136,14 @@ def replay(cases: Cases, sets: Sequence[Places], seed: int) -> Stream:
             scout,
             ncc,
             fixed,
-            _always(EVERYTHING, "learns what to do with all features", cases, everything),
-            _always(NOTHING, "learns what to do with what is free", cases, _free(cases)),
+            all_bought,
+            _always(NOTHING, "learns what to do with what is free", cases, _free(cases), order),
             hindsight,
         ),
         events=scouts[0].events,
         price_changes=tuple(_price_changes(cases)),
         fixed=places,
-        first_part=start,
+        first_part=early.number,
         hindsight=best,
         agent=Agent(cases.problem, scouts[0]),
     )
@@ -178,9 +183,8 @@ def _free(cases: Cases) -> Places:
     return places_of(cases.free)
 
 
-def _always(name: str, what: str, cases: Cases, places: Places) -> Played:
-    actions = np.zeros(cases.number, np.int64)
-    _follow(cases, places, 0, actions)
+def _always(name: str, what: str, cases: Cases, places: Places, order: Sequence[int]) -> Played:
+    actions = _followed(cases, places, order, 0)
     return _acted(name, what, cases, actions, np.zeros(cases.number) + cases.price_by_case(places))
 
 
@@ -188,50 +192,50 @@ def _acted(name: str, what: str, cases: Cases, actions: NDArray[Any], costs: Flo
     return Played(name, what, cases.rewards.table[actions, cases.outcomes], costs)
 
 
-def _fixed(cases: Cases, seed: int) -> tuple[Played, int, Places]:
+def _fixed(
+    cases: Cases, early: Cases, all_bought: Played, order: Sequence[int], seed: int
+) -> tuple[Played, Places]:
     """Buy everything in the first part, choose by it, and keep to the chosen set."""
-    start = max(int(cases.number * FIRST_PART), 1)
-    early = cases.taken(np.arange(start))
     places = choose(searched(early, seed), Judge(Folded.of(early, seed)))
-    everything = tuple(range(len(cases.features)))
-    actions = np.zeros(cases.number, np.int64)
-    first = np.zeros(start, np.int64)
-    _follow(early, everything, 0, first)
-    _follow(cases, places, start, actions)
-    actions[:start] = first
-    costs = np.zeros(cases.number) + cases.price_by_case(places)
-    costs[:start] = (np.zeros(cases.number) + cases.price_by_case(everything))[:start]
+    start = early.number
     what = (
         f"buys everything in the first {start:,} cases, then keeps to the set that was best in them"
     )
-    return _acted(FIXED, what, cases, actions, costs), start, places
+    then = _acted(
+        FIXED,
+        what,
+        cases,
+        _followed(cases, places, order, start),
+        np.zeros(cases.number) + cases.price_by_case(places),
+    )
+    then.rewards[:start], then.costs[:start] = all_bought.rewards[:start], all_bought.costs[:start]
+    return then, places
 
 
-def _follow(cases: Cases, places: Places, start: int, actions: NDArray[np.int64]) -> None:
-    """Act in every case from `start` on by the outcomes of all cases before it."""
-    chain = _chain(cases, places)
+def _followed(cases: Cases, places: Places, order: Sequence[int], start: int) -> NDArray[np.int64]:
+    """Return what is done in every case from `start` on, by the outcomes of all cases before it."""
+    chain = _chain(cases, [i for i in order if i in places])
     n_cells = [int(it.max()) + 1 for it in chain]
     offsets = np.cumsum([0, *n_cells[:-1]])
     counts = np.zeros((sum(n_cells), len(cases.rewards.outcomes)))
     stacked = np.ascontiguousarray(np.stack(chain, axis=1))
     for m, cells in enumerate(chain):
         np.add.at(counts, (offsets[m] + cells[:start], cases.outcomes[:start]), 1)
+    actions = np.zeros(cases.number, np.int64)
     table = cases.rewards.table
     kernel.follow(stacked, offsets, cases.outcomes, table, STRENGTH, start, counts, actions)
+    return actions
 
 
-def _chain(cases: Cases, places: Places) -> list[NDArray[Any]]:
+def _chain(cases: Cases, places: Sequence[int]) -> list[NDArray[Any]]:
     """Return the cells of ever larger parts of a set, as long as they hold several cases."""
-    folded = Folded(cases, np.zeros(cases.number, np.int8))
     chain = [np.zeros(cases.number, np.int32)]
     n_cells = 1
-    for i in folded.order:
-        if i not in places:
-            continue
+    for i in places:
         cells = np.empty_like(chain[0])
         n_levels = int(cases.levels[i])
         parents = kernel.divide(chain[-1], cases.codes[i], n_cells, n_levels, cells)
-        if len(parents) <= folded.most_cells:
+        if len(parents) * CASES_PER_CELL <= cases.number:
             chain.append(cells)
             n_cells = len(parents)
     return chain

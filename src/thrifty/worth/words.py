@@ -182,8 +182,8 @@ def how(answer: Answer) -> list[str]:
         )
     words += [
         "Every gain is out of fold: what to do in a case was learnt on other cases only (five "
-        "folds). A difference of less than two standard errors, case by case, counts as noise, and "
-        "of sets that differ by noise the smallest is bought.",
+        "folds). Sets are compared case by case. A larger set is bought only if it gains more than "
+        "the best of as many worthless additions would by chance (with probability 0.975).",
         f"The cases are replayed {cases.order}"
         + (f"; every {stream.every}th of them" if stream.every > 1 else "")
         + ". Learning policies see the reward of the action that they take and nothing else. The "
