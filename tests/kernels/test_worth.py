@@ -39,7 +39,7 @@ def test_outcomes_are_counted_by_cell_and_fold() -> None:
     assert counts.tolist() == [[[0, 1], [1, 0]], [[0, 0], [1, 0]]]
 
 
-def estimated(counts: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def estimated(counts: np.ndarray) -> np.ndarray:
     whole = counts.sum(axis=0, keepdims=True)
     above = np.full((1, *counts.shape[1:]), 0.5)
     chances = np.empty_like(counts)

@@ -162,7 +162,7 @@ def _kind_of(name: str, values: pl.Series) -> str:
         return "number"
     known = values.drop_nulls()
     distinct = known.unique()
-    if set(distinct.str.to_lowercase().to_list()[:3]) in _YES_AND_NO:
+    if len(distinct) == 2 and set(distinct.str.to_lowercase()) in _YES_AND_NO:
         return "boolean"
     as_numbers = numbers(distinct)
     if as_numbers.null_count() == 0:
