@@ -37,14 +37,16 @@ class Estimate:
     high: float
 
     @classmethod
-    def of(cls, values: Floats) -> Estimate:
+    def of(cls, values: Floats, together: int = 1) -> Estimate:
         """Return the mean of values that are independent of each other.
+
+        Of so many intervals `together`, all hold with a probability of 95 %.
 
         >>> Estimate.of(np.array([1.0, 3.0, 1.0, 3.0])).mean
         2.0
         """
         mean = float(values.mean())
-        reach = LEVEL * standard_error(values)
+        reach = _reach(together) * standard_error(values)
         return cls(mean, mean - reach, mean + reach)
 
 
@@ -55,8 +57,11 @@ def clear(more: Floats, tried: int = 1) -> bool:
     >>> clear(even), clear(even, tried=1000)
     (True, False)
     """
-    reach = NormalDist().inv_cdf(1 - CHANCE / max(tried, 1))
-    return float(more.mean()) > reach * standard_error(more)
+    return float(more.mean()) > _reach(tried) * standard_error(more)
+
+
+def _reach(tried: int) -> float:
+    return NormalDist().inv_cdf(1 - CHANCE / max(tried, 1))
 
 
 def standard_error(values: Floats) -> float:
@@ -190,15 +195,13 @@ class FeatureWorth:
     price: float
     estimate: Estimate
     """The price at which the best set with it gains as much as the best set without it."""
-    shown: bool
-    """Whether the cases show that the feature is worth anything."""
     best_with: Places
     best_without: Places
 
     @property
     def break_even(self) -> float:
         """The estimate, and 0 if the cases cannot show that the feature is worth anything."""
-        return self.estimate.mean if self.shown else 0.0
+        return self.estimate.mean if self.estimate.low > 0 else 0.0
 
 
 def feature_worth(values: Values, judge: Judge, i: int) -> FeatureWorth:
@@ -210,8 +213,8 @@ def feature_worth(values: Values, judge: Judge, i: int) -> FeatureWorth:
     without = _largest(values, np.where(having, -np.inf, gains))
     others = tuple(j for j in with_it if j != i)
     more = judge.rewards(with_it) - judge.cases.price_by_case(others) - judge.gains(without)
-    shown = clear(more, int((~judge.cases.free).sum()))
-    return FeatureWorth(i, float(prices[i]), Estimate.of(more), shown, with_it, without)
+    estimate = Estimate.of(more, together=int((~judge.cases.free).sum()))
+    return FeatureWorth(i, float(prices[i]), estimate, with_it, without)
 
 
 def _largest(values: Values, gains: Floats) -> Places:

@@ -61,7 +61,8 @@ def page_of(answer: Answer, name: str, command: str) -> str:
             _worth_figure(answer, money),
             "worth-of-features",
             "The price of each feature, and the price up to which it belongs to the best set, "
-            "given that the others can be bought at their prices; with 95 % intervals.",
+            "given that the others can be bought at their prices; with intervals that all hold "
+            "together with a probability of 95 %.",
         ),
         _worth_table(answer, money),
         "<h2>Spend against reward</h2>",

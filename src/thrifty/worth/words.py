@@ -96,7 +96,12 @@ def _not_bought(answer: Answer, money: Money) -> list[str]:
     left = [it for it in answer.worths if it.feature not in answer.best]
     words = [describe(answer, it, money) for it in left[:MOST_NAMED]]
     if len(left) > MOST_NAMED:
-        words.append(f"{len(left) - MOST_NAMED} more are not worth their price either.")
+        more = len(left) - MOST_NAMED
+        words.append(
+            f"{more} more are not worth their price either."
+            if more > 1
+            else "One more is not worth its price either."
+        )
     return words
 
 
