@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from thrifty.commands.show import AsJson, new_table, show, show_json
 
 if TYPE_CHECKING:
     from thrifty.data import Cases
     from thrifty.worth.answer import Answer
+
+_WORKING = (
+    "Comparing sets and replaying the stream (the first time also compiling, a minute or two)"
+)
 
 
 def worth(
@@ -63,7 +68,8 @@ def worth(
     coded = cases_of(cases, settings, in_order=in_order, seed=seed)
     if not as_json:
         _show_columns(coded)
-    answer = answer_of(coded, seed=seed)
+    with Console(stderr=True).status(_WORKING):
+        answer = answer_of(coded, seed=seed)
     command = shlex.join(["thrifty", *sys.argv[1:]])
     files = write_answer(answer, out, name=cases.name, command=command)
     if as_json:

@@ -198,7 +198,8 @@ class _Reader:
         if target is None:
             raise InvalidSpec(
                 "no target: say which column holds the outcome, with --target COLUMN or "
-                f"`target = ...` in the TOML file. The columns are {_listed(self.frame.columns)}."
+                "`target = ...` in the TOML file, which `thrifty init` writes. The columns are "
+                f"{_listed(self.frame.columns)}."
             )
         return target
 
@@ -307,8 +308,9 @@ class _Reader:
         offers = self._offers()
         if not any(price for _, _, price in offers):
             raise InvalidSpec(
-                "nothing has a price: give prices under [prices] in the TOML file, a number for "
-                f"each column to buy. The columns are {_listed(self.frame.columns)}."
+                "nothing has a price: give a TOML file with --prices, a number for each column to "
+                "buy under [prices]; `thrifty init` writes one to complete. The columns are "
+                f"{_listed(self.frame.columns)}."
             )
         if len(offers) > MOST_FEATURES:
             raise InvalidSpec(

@@ -149,8 +149,12 @@ def bins_for(cases: int) -> int:
 
 
 def is_identifier(values: pl.Series) -> bool:
-    """Whether almost every case has a text of its own."""
-    return bool(values.dtype == pl.String and values.n_unique() > max(ALMOST_ALL * len(values), 50))
+    """Whether almost every case has a text of its own, which is neither a number nor a date."""
+    if values.dtype != pl.String or values.n_unique() <= max(ALMOST_ALL * len(values), 50):
+        return False
+    some = values.drop_nulls().head(1000)
+    unread = min(numbers(some).null_count(), dates(some)[0].null_count())
+    return unread > len(some) / 2
 
 
 def _kind_of(name: str, values: pl.Series) -> str:
@@ -171,8 +175,8 @@ def _kind_of(name: str, values: pl.Series) -> str:
     if as_dates.null_count() == 0:
         return "date"
     for read, what in ((as_numbers, "number"), (as_dates, "date")):
-        strange = distinct.filter(read.is_null())
-        if len(distinct) - len(strange) > FEW and len(strange) <= len(distinct) / 2:
+        strange = _strange(distinct, read)
+        if strange is not None:
             raise InvalidTable(_mixed(name, known, strange, what))
     if is_identifier(values):
         raise InvalidTable(
@@ -182,6 +186,29 @@ def _kind_of(name: str, values: pl.Series) -> str:
             "frequent."
         )
     return "category" if len(distinct) <= FEW else "text"
+
+
+def strange_words(values: pl.Series) -> list[str]:
+    """Return the words in a text of numbers or of dates that are none, in order.
+
+    >>> strange_words(pl.Series([*map(str, range(50)), "unknown"]))
+    ['unknown']
+    """
+    if values.dtype != pl.String:
+        return []
+    distinct = values.drop_nulls().unique()
+    for read in (numbers(distinct), dates(distinct)[0]):
+        strange = _strange(distinct, read)
+        if strange is not None:
+            return [str(it) for it in strange.sort()]
+    return []
+
+
+def _strange(distinct: pl.Series, read: pl.Series) -> pl.Series | None:
+    """Return the values that could not be read, if most could be and are more than a few."""
+    strange = distinct.filter(read.is_null())
+    mostly = len(distinct) - len(strange) > FEW and len(strange) <= len(distinct) / 2
+    return strange if mostly and len(strange) else None
 
 
 def _mixed(name: str, known: pl.Series, strange: pl.Series, what: str) -> str:

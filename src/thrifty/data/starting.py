@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from thrifty.data.cases import MOST_OUTCOMES
-from thrifty.data.columns import FEW, code_column, is_identifier, tidy
+from thrifty.data.columns import FEW, code_column, is_identifier, strange_words, tidy
 from thrifty.data.parsing import dates
 from thrifty.data.policy_file import as_toml
 from thrifty.data.reading import Table
@@ -13,6 +13,7 @@ from thrifty.data.settings import ColumnSettings
 from thrifty.errors import InvalidTable, UnknownName
 
 LIKELY_TARGETS = ("outcome", "target", "label", "class", "result", "status", "y")
+MOST_WORDS = 20
 PRICE = 0.01
 """What every price is to begin with."""
 
@@ -69,6 +70,7 @@ def starting_toml(
         '# kind = "number"  # number, category, boolean, date or text',
         '# bins = 5  # or edges = [1000, 2000]; levels = 8 for text; period = "month" for dates',
     ]
+    lines += _explained(frame, offered)
     said = [f"{column}: {it}" for column, it in offered]
     said += [f"{column}: left out, {why}" for column, why in left]
     return "\n".join(lines) + "\n", [*table.said, f"{target}: the target", *said]
@@ -112,11 +114,26 @@ def _offered(
         elif is_identifier(values) or _counts_up(values):
             left.append((column, "an identifier"))
         else:
+            settings = ColumnSettings(missing=tuple(strange_words(values)[:MOST_WORDS]))
             try:
-                offered.append((column, code_column(column, values, ColumnSettings())[1].said))
+                offered.append((column, code_column(column, values, settings)[1].said))
             except InvalidTable as error:
-                left.append((column, str(error).splitlines()[0]))
+                left.append((column, str(error)))
     return offered, left
+
+
+def _explained(frame: pl.DataFrame, offered: list[tuple[str, str]]) -> list[str]:
+    """Return the settings of columns that mix numbers or dates with a few words."""
+    lines = []
+    for column, _ in offered:
+        words = strange_words(tidy(column, frame[column]))
+        if words:
+            lines += [
+                "",
+                f"[columns.{_key(column)}]",
+                f"missing = {as_toml(words[:MOST_WORDS])}  # taken for: no value",
+            ]
+    return lines
 
 
 def _counts_up(values: pl.Series) -> bool:

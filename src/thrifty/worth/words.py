@@ -43,10 +43,12 @@ class Money:
         return f"{self.bare(amount)} {self.currency}".strip()
 
     def total(self, amount: float) -> str:
-        """Return a sum over many cases, in whole units if it is large."""
-        if abs(amount) >= 1000:
-            return f"{amount:,.0f} {self.currency}".strip()
-        return self(amount)
+        """Return a sum over many cases, in whole units if it is large.
+
+        >>> Money("EUR", 4).total(-1234.5), Money("EUR", 4).total(12.345)
+        ('-1,234 EUR', '12.35 EUR')
+        """
+        return Money(self.currency, 0 if abs(amount) >= 1000 else 2)(amount)
 
     def interval(self, estimate: Estimate) -> str:
         """Return the ends of an interval."""
