@@ -156,7 +156,19 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         "",
         r"0 cases with a value in column 'outcome'",
     ),
-    "prices as text": (GOOD, "[prices]\nincome = 'cheap'", "", r"price of 'income' is 'cheap'"),
+    "prices as text": (
+        GOOD,
+        "[prices]\nincome = 'cheap'",
+        "",
+        r"price column of 'income' names column 'cheap', which the table does not have",
+    ),
+    "a workbook": (
+        b"PK\x03\x04" + b"\x00" * 50,
+        PRICES,
+        "",
+        r"is a workbook.*save the table as CSV",
+    ),
+    "packed": (b"\x1f\x8b" + b"\x00" * 50, PRICES, "", r"packed with gzip.*unpack it"),
     "prices in a list": (GOOD, "[prices]\nincome = [1, 2]", "", r"price of 'income' is \[1, 2\]"),
     "no prices": (GOOD, "", "", r"nothing has a price.*\[prices\]"),
     "negative price": (
@@ -391,6 +403,18 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     assert code == 0, words
     assert "120 cases, in the order of date" in words
     assert "left out (identifiers): 'id'" in words
+
+
+def test_init_takes_a_few_words_among_numbers_for_missing(called: Called, tmp_path: Path) -> None:
+    values = [f"{k % 50},{k % 10} €" for k in range(100)] + ["k.A.", "n. b."]
+    table = column_of("amount", [f'"{it}"' for it in values])
+    (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    content = tomllib.loads((tmp_path / "prices.toml").read_text(encoding="utf-8"))
+    assert content["columns"] == {"amount": {"missing": ["k.A.", "n. b."]}}
+    assert content["prices"] == {"income": 0.01, "amount": 0.01}
+    code, words = called("worth", "cases.csv", "--prices", "prices.toml")
+    assert code == 0, words
 
 
 def test_init_of_a_wide_file(called: Called, tmp_path: Path) -> None:

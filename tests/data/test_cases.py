@@ -88,6 +88,20 @@ def test_what_is_left_out_is_said() -> None:
     assert "left out (no price): 'day', 'owner', 'cost', 'more'" in said
 
 
+def test_columns_of_any_type_may_stand_beside_what_is_used() -> None:
+    frame = pl.DataFrame(TABLE).with_columns(
+        day=pl.col("day").str.to_date(),
+        kind=pl.Series(["a", "b"] * 30, dtype=pl.Categorical),
+        many=pl.Series([[1]] * 60),
+        count=pl.int_range(60),
+    )
+    settings = Settings(target="outcome", prices={"income": 1.0, "kind": 1.0, "day": 1.0})
+    cases = cases_of(frame, settings)
+    assert "left out (identifiers): 'count'" in cases.said
+    assert cases.features[1].levels == ("a", "b")
+    assert cases.features[2].parts[0].kind == "date"
+
+
 def test_a_bundle_is_one_feature_of_combinations() -> None:
     settings = Settings(target="outcome", bundles=(Bundle("report", ("income", "owner"), 0.5),))
     cases = cases_of(TABLE, settings, in_order=True)
@@ -135,6 +149,26 @@ def test_rewards_may_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert (bare.prices, bare.currency) == ({"income": 0.4}, "EUR")
     named = read_settings(tmp_path / "prices.toml", tmp_path / "rewards.toml")
     assert (named.rewards, named.currency) == ({"go": 1, "stay": 0}, "CHF")
+
+
+def test_prices_may_be_written_in_several_ways() -> None:
+    content = {
+        "prices": {
+            "a": 1,
+            "b": "b_price",
+            "c": {"column": "c_price"},
+            "d": {"columns": ["x", "y"], "price": 2},
+        }
+    }
+    settings = parse_settings(content, "prices.toml")
+    assert settings.prices == {"a": 1.0, "b": "b_price", "c": "c_price"}
+    assert settings.bundles == (Bundle("d", ("x", "y"), 2.0),)
+
+
+def test_a_dataframe_with_one_name_twice_is_refused() -> None:
+    frame = pd.DataFrame([[1, 2]] * 50, columns=["x", "x"])
+    with pytest.raises(InvalidTable, match="the DataFrame cannot be read"):
+        read_table(frame)
 
 
 def test_a_bundle_needs_columns_and_a_price() -> None:

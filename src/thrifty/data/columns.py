@@ -149,12 +149,23 @@ def bins_for(cases: int) -> int:
 
 
 def is_identifier(values: pl.Series) -> bool:
-    """Whether almost every case has a text of its own, which is neither a number nor a date."""
+    """Whether almost every case has a text of its own, or numbers just count the cases."""
+    if (values.dtype.is_numeric() or values.dtype == pl.String) and _counts_up(values):
+        return True
     if values.dtype != pl.String or values.n_unique() <= max(ALMOST_ALL * len(values), 50):
         return False
     some = values.drop_nulls().head(1000)
     unread = min(numbers(some).null_count(), dates(some)[0].null_count())
     return unread > len(some) / 2
+
+
+def _counts_up(values: pl.Series) -> bool:
+    """Whether the values are numbers that are all different and leave few gaps."""
+    counted = values.cast(pl.Float64, strict=False).drop_nulls()
+    if len(counted) < max(len(values), 2) or counted.n_unique() < len(counted):
+        return False
+    low, high = float(counted.min()), float(counted.max())  # type: ignore[arg-type]
+    return bool((counted % 1 == 0).all()) and high - low < 2 * len(counted)
 
 
 def _kind_of(name: str, values: pl.Series) -> str:

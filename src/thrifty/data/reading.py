@@ -10,12 +10,18 @@ from typing import Any
 
 import narwhals as nw
 import polars as pl
+from narwhals.exceptions import NarwhalsError
 
 from thrifty.errors import InvalidTable
 
 SEPARATORS = (",", ";", "\t", "|")
 NAMES_OF_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _HEAD = 65_536
+_PACKED = {
+    b"PK\x03\x04": "a workbook or a zip archive",
+    b"\x1f\x8b": "packed with gzip",
+    b"PAR1": "a Parquet file with another ending",
+}
 _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -58,7 +64,7 @@ def _frame(source: Any) -> pl.DataFrame:
             f"a {type(source).__name__} is no table: give the path of a CSV or Parquet file, or a "
             "DataFrame of pandas, polars or pyarrow."
         ) from error
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, NarwhalsError, ValueError) as error:
         raise InvalidTable(
             f"the DataFrame cannot be read ({_first_line(error)}): give each column one type and "
             "a name of its own."
@@ -107,6 +113,11 @@ def _bytes_of(path: Path) -> bytes:
 
 def _as_utf8(path: Path, data: bytes, encoding: str | None) -> tuple[bytes, tuple[str, ...]]:
     """Return the text as UTF-8 without a byte-order mark."""
+    for head, what in _PACKED.items():
+        if data.startswith(head):
+            raise InvalidTable(
+                f"{path} is {what}, not text: unpack it, or save the table as CSV or Parquet."
+            )
     if encoding is None:
         encoding = next((name for bom, name in _BOMS if data.startswith(bom)), None)
     if encoding is not None:

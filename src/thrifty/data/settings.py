@@ -103,7 +103,11 @@ def parse_settings(content: Mapping[str, Any], where: str) -> Settings:
                 "price is a number."
             )
     tables = {key: _table(content.get(key, {}), key, where) for key in _TABLES}
-    prices = {name: _price(name, it, where) for name, it in {**bare, **tables["prices"]}.items()}
+    offers = {**bare, **tables["prices"]}
+    bundles = {
+        name: it for name, it in offers.items() if isinstance(it, dict) and "columns" in it
+    } | tables["bundles"]
+    prices = {name: _price(name, it, where) for name, it in offers.items() if name not in bundles}
     given: dict[str, Any] = {
         key: _word(content[key], key, where) for key in _WORDS if key in content
     }
@@ -111,7 +115,7 @@ def parse_settings(content: Mapping[str, Any], where: str) -> Settings:
     settings = Settings(
         **given,
         prices=prices,
-        bundles=tuple(_bundle(name, it, where) for name, it in tables["bundles"].items()),
+        bundles=tuple(_bundle(name, it, where) for name, it in bundles.items()),
         columns={name: _column(name, it, where) for name, it in tables["columns"].items()},
         rewards=tables["rewards"] or None,
     )
@@ -131,8 +135,10 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _price(name: str, value: Any, where: str) -> Price:
-    if isinstance(value, dict) and list(value) == ["column"] and isinstance(value["column"], str):
-        return str(value["column"])
+    if isinstance(value, dict) and list(value) == ["column"]:
+        value = value["column"]
+    if isinstance(value, str):
+        return value
     number = as_float(value)
     if not math.isfinite(number):
         raise InvalidSpec(

@@ -111,7 +111,7 @@ def _offered(
         values = tidy(column, frame[column])
         if values.null_count() == len(values):
             left.append((column, "it has no values"))
-        elif is_identifier(values) or _counts_up(values):
+        elif is_identifier(values):
             left.append((column, "an identifier"))
         else:
             settings = ColumnSettings(missing=tuple(strange_words(values)[:MOST_WORDS]))
@@ -134,15 +134,6 @@ def _explained(frame: pl.DataFrame, offered: list[tuple[str, str]]) -> list[str]
                 f"missing = {as_toml(words[:MOST_WORDS])}  # taken for: no value",
             ]
     return lines
-
-
-def _counts_up(values: pl.Series) -> bool:
-    """Whether the values are numbers that are all different and leave few gaps."""
-    numbers = values.cast(pl.Float64, strict=False).drop_nulls()
-    if len(numbers) < max(len(values), 2) or numbers.n_unique() < len(numbers):
-        return False
-    low, high = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
-    return bool((numbers % 1 == 0).all()) and high - low < 2 * len(numbers)
 
 
 def _outcomes(frame: pl.DataFrame, target: str) -> list[str]:
