@@ -80,6 +80,13 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         r"one column, 'income:history:.*separator",
     ),
     "wrong delimiter as told": (GOOD, PRICES, 'separator = ";"', r"one column.*--separator"),
+    "two separators": (GOOD, PRICES, 'separator = "::"', r"separator '::': .* one character"),
+    "open quote": (
+        GOOD + '"low,clean,no\n',
+        PRICES,
+        "",
+        r"cannot be read as a table",
+    ),
     "ragged": (GOOD + "low,clean,no,9,9\n", PRICES, "", r"as many values as the header, 3"),
     "mixed types": (
         column_of("history", [str(k) for k in range(60)] + ["unknown"]),

@@ -82,10 +82,18 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]], kind: str = ""
     <tr><td>&lt;b&gt;</td></tr>
     </tbody></table></div>
     """
+    return table_of_cells(headings, ([cell(it) for it in row] for row in rows), kind)
+
+
+def cell(text: str, kind: str = "") -> str:
+    """Return a cell of a table."""
+    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
+
+
+def table_of_cells(headings: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:
+    """Return a table whose cells are HTML already."""
     head = "".join(f"<th>{escape(it)}</th>" for it in headings)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(it)}</td>" for it in row) + "</tr>" for row in rows
-    )
+    body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     return (
         f'<div class="wide"><table class="{kind}">\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>"

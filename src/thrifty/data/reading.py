@@ -86,6 +86,10 @@ def _csv(path: Path, encoding: str | None, separator: str | None) -> Table:
     if not data.strip():
         raise InvalidTable(f"{path} is empty: give a file with a header and a row for each case.")
     header = data[:_HEAD].lstrip(b"\n\r").split(b"\n", 1)[0].decode("utf-8", "replace")
+    if separator is not None and (len(separator) != 1 or separator in '\r\n"\0'):
+        raise InvalidTable(
+            f"separator {separator!r}: values are separated by one character, such as ',' or ';'."
+        )
     if separator is None:
         separator = _separator_of(data[:_HEAD].decode("utf-8", "replace"))
         if separator != ",":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thrifty._version import __version__
-from thrifty.pages import captioned, note, page
+from thrifty.pages import captioned, cell, note, page, table_of_cells
 from thrifty.worth.answer import Answer
 from thrifty.worth.judging import FeatureWorth
 from thrifty.worth.stream import EVERYTHING, FIXED, HINDSIGHT, NCC, NOTHING, SCOUT, Stream
@@ -113,33 +113,19 @@ def _name(text: str) -> str:
     return f"<td><bdi>{escape(text)}</bdi></td>"
 
 
-def _cell(text: str, kind: str = "") -> str:
-    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """Return a table whose cells are HTML already."""
-    head = "".join(f"<th>{escape(it)}</th>" for it in headings)
-    body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return (
-        f'<div class="wide"><table class="{kind}">\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
-    )
-
-
 def _worth_table(answer: Answer, money: Money) -> str:
     rows = [
         [
             _name(answer.cases.names[it.feature]),
-            _cell("buy", "bought") if it.feature in answer.best else _cell("do not buy"),
-            _cell(money.bare(it.price)),
-            _cell(money.bare(it.break_even)),
-            _cell(money.interval(it.estimate)),
-            _cell(_after_name(answer, it, money), "said"),
+            cell("buy", "bought") if it.feature in answer.best else cell("do not buy"),
+            cell(money.bare(it.price)),
+            cell(money.bare(it.break_even)),
+            cell(money.interval(it.estimate)),
+            cell(_after_name(answer, it, money), "said"),
         ]
         for it in answer.worths
     ]
-    return _table(("feature", "", "price", "worth up to", "95 %", "in words"), rows)
+    return table_of_cells(("feature", "", "price", "worth up to", "95 %", "in words"), rows)
 
 
 def _after_name(answer: Answer, worth: FeatureWorth, money: Money) -> str:
@@ -151,17 +137,17 @@ def _frontier_table(answer: Answer, money: Money) -> str:
     rows = [
         [
             _name(", ".join(answer.named(it.features)) or "nothing"),
-            _cell(money.bare(it.spend)),
-            _cell(money.bare(it.reward.mean)),
-            _cell(money.interval(it.reward)),
-            _cell(
+            cell(money.bare(it.spend)),
+            cell(money.bare(it.reward.mean)),
+            cell(money.interval(it.reward)),
+            cell(
                 money.bare(it.reward.mean - it.spend),
                 "bought" if it.features == answer.best else "",
             ),
         ]
         for it in answer.steps
     ]
-    return _table(("set", "spend a case", "reward a case", "95 %", "gain a case"), rows)
+    return table_of_cells(("set", "spend a case", "reward a case", "95 %", "gain a case"), rows)
 
 
 def _stream_table(stream: Stream, money: Money) -> str:
@@ -171,14 +157,14 @@ def _stream_table(stream: Stream, money: Money) -> str:
         gain = it.per_case()
         rows.append(
             [
-                _cell(it.policy),
-                _cell(money.bare(gain.mean)),
-                _cell(money.interval(gain)),
-                _cell(money.bare(float(it.costs.mean()))),
-                _cell(money.bare(float(it.rewards.mean()))),
-                _cell(money.total(gain.mean * number)),
-                _cell(money.total(float(it.costs.sum()))),
-                _cell(money.total(float(it.rewards.sum()))),
+                cell(it.policy),
+                cell(money.bare(gain.mean)),
+                cell(money.interval(gain)),
+                cell(money.bare(float(it.costs.mean()))),
+                cell(money.bare(float(it.rewards.mean()))),
+                cell(money.total(gain.mean * number)),
+                cell(money.total(float(it.costs.sum()))),
+                cell(money.total(float(it.rewards.sum()))),
             ]
         )
     headings = ("policy", "gain a case", "95 %", "spend", "reward")
@@ -192,14 +178,14 @@ def _stream_table(stream: Stream, money: Money) -> str:
         + (f" Every {stream.every}th case of the file is replayed." if stream.every > 1 else "")
         + " The intervals allow for neighbouring cases being alike."
     )
-    return _table((*headings, *totals), rows) + note(what) + _list(words)
+    return table_of_cells((*headings, *totals), rows) + note(what) + _list(words)
 
 
 def _prices(stream: Stream, money: Money) -> list[str]:
     if not stream.cases.varying:
         return []
     rows = [
-        [_cell(f"{case + 1:,}"), _name(name), _cell(money.bare(before)), _cell(money.bare(after))]
+        [cell(f"{case + 1:,}"), _name(name), cell(money.bare(before)), cell(money.bare(after))]
         for case, name, before, after in stream.price_changes
     ]
     figure = captioned(
@@ -207,7 +193,10 @@ def _prices(stream: Stream, money: Money) -> list[str]:
         "prices",
         "Prices that vary, as means over neighbouring cases.",
     )
-    return [figure, _table(("from case", "feature", "before", "after"), rows) if rows else ""]
+    return [
+        figure,
+        table_of_cells(("from case", "feature", "before", "after"), rows) if rows else "",
+    ]
 
 
 def _columns(answer: Answer, money: Money) -> str:
@@ -221,17 +210,17 @@ def _columns(answer: Answer, money: Money) -> str:
                 [
                     _name(part.name),
                     _name(paid + bundle),
-                    _cell(part.said, "said"),
-                    _cell(printable(levels, 300), "said"),
+                    cell(part.said, "said"),
+                    cell(printable(levels, 300), "said"),
                 ]
             )
-    return _table(("column", "price", "what was done", "levels"), rows, "words")
+    return table_of_cells(("column", "price", "what was done", "levels"), rows, "words")
 
 
 def _rewards(answer: Answer, money: Money) -> str:
     rewards = answer.cases.rewards
     rows = [
-        [_name(action), *(_cell(money.bare(it)) for it in row)]
+        [_name(action), *(cell(money.bare(it)) for it in row)]
         for action, row in zip(rewards.actions, rewards.table.tolist(), strict=True)
     ]
     words = (
@@ -240,7 +229,7 @@ def _rewards(answer: Answer, money: Money) -> str:
         else "An action for each outcome; being right is rewarded with 1."
     )
     headings = ("action", *(printable(it) for it in rewards.outcomes))
-    return _table(headings, rows) + note(words)
+    return table_of_cells(headings, rows) + note(words)
 
 
 def _label(name: str) -> str:
