@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ Floats = NDArray[np.float64]
 
 MOST_REPLAYED = 200_000
 """Of a longer stream every k-th case is replayed."""
-MOST_RUNS = 5
+MOST_RUNS = 3
 LONG = 50_000
 SHORT = 5_000
 """Streams up to these lengths are played several times, by Scout and by NCC-UCRL2."""
@@ -166,16 +168,19 @@ def _ncc(cases: Cases, seed: int) -> NCCUCRL2:
 def _compiled(name: str, what: str, cases: Cases, policies: Sequence[CompiledPolicy]) -> Played:
     world = cases.replay()
     number, n_features = world.contexts.shape
-    rewards, costs, bought = np.zeros(number), np.zeros(number), np.zeros(n_features)
-    for policy in policies:
+
+    def run(policy: CompiledPolicy) -> tuple[Floats, Floats, Floats]:
         observed = np.zeros((number, n_features), dtype=np.bool_)
         actions = np.zeros(number, dtype=np.int64)
         gained, paid = np.zeros(number), np.zeros(number)
         tables = (world.contexts, world.rewards, world.costs)
         policy.run_compiled(tables, (observed, actions, gained, paid))
-        rewards += cases.rewards.table[actions, cases.outcomes] / len(policies)
-        costs += paid * cases.rewards.span / len(policies)
-        bought += observed.mean(axis=0) / len(policies)
+        rewards = cases.rewards.table[actions, cases.outcomes]
+        return rewards, paid * cases.rewards.span, observed.mean(axis=0)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = list(pool.map(run, policies))
+    rewards, costs, bought = (np.mean(it, axis=0) for it in zip(*runs, strict=True))
     return Played(name, what, rewards, costs, len(policies), bought)
 
 
