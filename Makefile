@@ -27,7 +27,7 @@ bench: .venv/for-bench
 .venv/for-run: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Thrifty needs Python 3.11 or newer; set PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) --editable '.[figures]'
+	$(INSTALL) --editable '.[figures,worth]'
 	touch $@
 
 .venv/for-test: .venv/for-run

@@ -1,7 +1,8 @@
 """Pages that run from top to bottom, each in a folder of its own.
 
 The blocks of a page are taken in order. `python` blocks share a namespace. A `toml` block with a
-title is written to the file of that name. Of `sh` blocks the lines run that begin with `thrifty`.
+title is written to the file of that name. Of `sh` blocks the lines run that begin with `thrifty`;
+what a line prints goes to a file if it ends with `> FILE`.
 A `text` block after a `python` or `sh` block shows what that block printed. A block that begins
 with ```text and a command shows a table that the command prints, the one with the title that is
 the block's first line.
@@ -73,7 +74,14 @@ class PageRun:
     def _run_commands(self, body: str) -> str:
         lines = body.replace("\\\n", " ").splitlines()
         commands = [shlex.split(line, comments=True) for line in lines if line[:8] == "thrifty "]
-        return "".join(_tidied(thrifty(*command[1:], cwd=self.folder)) for command in commands)
+        return "".join(self._run_command(command[1:]) for command in commands)
+
+    def _run_command(self, arguments: list[str]) -> str:
+        if arguments[-2:-1] != [">"]:
+            return _tidied(thrifty(*arguments, cwd=self.folder))
+        printed = thrifty(*arguments[:-2], cwd=self.folder)
+        (self.folder / arguments[-1]).write_text(printed, encoding="utf-8")
+        return ""
 
 
 def thrifty(*arguments: str, cwd: Path) -> str:

@@ -25,7 +25,18 @@ from thrifty.experiments.results import Results, read_results
 from thrifty.experiments.spec import Entry, Experiment, catalogue
 from thrifty.theory import regret_bound
 
-COMMANDS = ["list", "run", "reproduce", "compare", "tune", "figures", "theory"]
+COMMANDS = [
+    "worth",
+    "init",
+    "example",
+    "list",
+    "run",
+    "reproduce",
+    "compare",
+    "tune",
+    "figures",
+    "theory",
+]
 GROWING = (
     SPEC.replace("rounds = 300\n", "")
     .replace('seeds = "0:4"', 'seeds = "0:2"')

@@ -9,13 +9,16 @@ import typer
 
 from thrifty._version import __version__
 from thrifty.commands.compare import compare
+from thrifty.commands.example import example
 from thrifty.commands.figures import figures
+from thrifty.commands.init import init
 from thrifty.commands.list_ import list_
 from thrifty.commands.reproduce import reproduce
 from thrifty.commands.run import run
 from thrifty.commands.theory import theory
 from thrifty.commands.tune import tune
 from thrifty.commands.warmup import warmup
+from thrifty.commands.worth import worth
 from thrifty.errors import ThriftyError
 
 app = typer.Typer(
@@ -43,6 +46,9 @@ def _main(
     pass
 
 
+app.command()(worth)
+app.command()(init)
+app.command()(example)
 app.command("list")(list_)
 app.command()(run)
 app.command()(reproduce)

@@ -4,8 +4,8 @@
     ├── InvalidInput (also a ValueError)
     │   ├── InvalidProblem       features, levels or actions that make no problem
     │   ├── InvalidParameter     a policy's or an environment's parameter out of its range
-    │   ├── InvalidSpec          a file that describes no experiment
-    │   ├── InvalidTable         contexts, rewards or costs that cannot be replayed
+    │   ├── InvalidSpec          a file that describes no experiment, prices or rewards
+    │   ├── InvalidTable         cases, contexts, rewards or costs that cannot be used
     │   ├── InvalidPurchase      a mask that does not fit the problem
     │   ├── InvalidObservation   codes or costs that cannot have been seen
     │   ├── InvalidAction        an action that does not exist or is not available
@@ -47,11 +47,11 @@ class InvalidParameter(InvalidInput):
 
 
 class InvalidSpec(InvalidInput):
-    """A file that describes no experiment."""
+    """A file that describes no experiment, prices or rewards."""
 
 
 class InvalidTable(InvalidInput):
-    """Contexts, rewards or costs that cannot be replayed."""
+    """Cases, contexts, rewards or costs that cannot be used."""
 
 
 class InvalidPurchase(InvalidInput):

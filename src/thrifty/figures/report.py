@@ -9,9 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import plotly.io  # type: ignore[import-untyped]
-from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
-
 from thrifty import __version__
 from thrifty.experiments.claims import Claim
 from thrifty.experiments.findings import Finding, findings
@@ -22,33 +19,10 @@ from thrifty.experiments.results import Results, draft_of
 from thrifty.experiments.spec import Entry, Experiment
 from thrifty.experiments.tuning import Choice, choices, worth
 from thrifty.figures.drawings import drawings_of, slug
+from thrifty.pages import captioned, note, page, table
 
 REPORT = "report.html"
-_CONFIG = {
-    "responsive": True,
-    "displaylogo": False,
-    "plotlyServerURL": "",  # a report stays where it is: no button may send it anywhere
-    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d"],
-}
 PACKAGES = ("numpy", "numba", "polars", "plotly")
-
-_CSS = """
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; color: #1a1a1a;
-       padding: 0 1rem; background: #ffffff; }
-h2 { margin-top: 3rem; border-bottom: 2px solid #dddddd; padding-bottom: .2rem; }
-h3 { margin-top: 2rem; }
-nav a { margin-right: 1.2rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #dddddd;
-         vertical-align: top; }
-td { white-space: nowrap; }
-th:first-child, td:first-child, .words td, .words th { text-align: left; white-space: normal; }
-td:last-child { white-space: normal; }
-figure { margin: 1.2rem 0 2.2rem; overflow-x: auto; }
-figcaption, p.note { color: #505050; font-size: .92rem; }
-code { background: #f3f3f3; padding: .1rem .3rem; }
-"""
 
 
 def write_report(folder: Path, results: Results, command: str) -> Path:
@@ -76,20 +50,8 @@ def write_paper_report(out: Path, done: Reproduction, command: str) -> Path:
 
 def _write(path: Path, title: str, body: Iterable[str]) -> Path:
     with draft_of(path) as draft:
-        draft.write_text(_page(title, body), encoding="utf-8")
+        draft.write_text(page(title, body), encoding="utf-8")
     return path
-
-
-def _page(title: str, body: Iterable[str]) -> str:
-    content = "\n".join(body)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>{_CSS}</style>\n"
-        f"<script>{get_plotlyjs()}</script>\n</head>\n"
-        f"<body>\n<h1>{escape(title)}</h1>\n{content}\n</body>\n</html>\n"
-    )
 
 
 def _experiment(results: Results) -> list[str]:
@@ -104,21 +66,8 @@ def _experiment(results: Results) -> list[str]:
         parts.append(_gains(results))
     for drawing in drawings_of(results):
         name = f"{slug(experiment.id)}-{drawing.name}"
-        figure = _interactive(drawing.interactive(), name)
-        parts.append(f"<figure>{figure}<figcaption>{escape(drawing.caption)}</figcaption></figure>")
+        parts.append(captioned(drawing.interactive(), name, drawing.caption))
     return parts
-
-
-def _interactive(figure: dict[str, Any], name: str) -> str:
-    return str(
-        plotly.io.to_html(
-            figure,
-            full_html=False,
-            include_plotlyjs=False,
-            div_id=name,
-            config=_CONFIG,
-        )
-    )
 
 
 def _links(results: Sequence[Results]) -> str:
@@ -139,7 +88,7 @@ def _in_words(found: Sequence[Finding]) -> list[str]:
 def _claims(claims: Sequence[Claim]) -> str:
     rows = [[it.claim, it.measured, it.shown(it.value), it.interval, it.verdict] for it in claims]
     headings = ("claim", "what was measured", "ours", "95 %", "verdict")
-    return _table(headings, rows, "words") + _note(
+    return table(headings, rows, "words") + note(
         "NCC-UCRL2 is the authors' program here. A claim holds if all of the interval over seeds "
         "agrees with it, does not hold if none of it does, and is undecided otherwise."
     )
@@ -163,7 +112,7 @@ def _gains(results: Results) -> str:
         for row in summaries(results.table)
     ]
     headings = ("policy", "gain", "95 %", "worst", "best", "reward", "cost", "regret")
-    return _table((*headings, "wins", "authors", "their runs"), rows) + _note(
+    return table((*headings, "wins", "authors", "their runs"), rows) + note(
         "Gain is reward minus cost, the mean over seeds with its bootstrap interval, worst and "
         "best seed; a policy wins a seed if none but the oracle gains more. Authors: the mean of "
         "the totals that they printed, and these."
@@ -189,7 +138,7 @@ def _chosen(chosen: Sequence[Choice]) -> str:
         for it in chosen
     ]
     headings = ("policy", "chosen", "the paper's", "mean gain", "next best", "candidates")
-    return _table(headings, rows, "words")
+    return table(headings, rows, "words")
 
 
 def _choices(done: Reproduction) -> list[str]:
@@ -203,7 +152,7 @@ def _choices(done: Reproduction) -> list[str]:
         for policy, it in worth(done.chosen, done.judged).items()
     ]
     headings = ("policy", "gain with the tuned parameters minus the paper's", "95 %", "p")
-    return [_chosen(done.chosen), _table(headings, rows), _gains(done.judged)]
+    return [_chosen(done.chosen), table(headings, rows), _gains(done.judged)]
 
 
 def _growths(results: Results) -> str:
@@ -221,7 +170,7 @@ def _growths(results: Results) -> str:
         values = (f"{value:,.0f}" for value in bounds.values())
         rows.append(["bound of the theorem", *values, f"{slope_of(bounds):.2f}", ""])
     horizons = (f"T = {t:,}" for t in sorted(results.experiment.horizons))
-    return _table(("expected regret", *horizons, "slope", "95 %"), rows)
+    return table(("expected regret", *horizons, "slope", "95 %"), rows)
 
 
 def _made_by(command: str, results: Sequence[Results]) -> list[str]:
@@ -249,7 +198,7 @@ def _parameters(experiment: Experiment) -> str:
         else:
             rows += [[it.label, it.policy, _listed(it.params)] for it in entries]
     head = f"<h3>{escape(experiment.id)}</h3>"
-    return head + _table(("", "", "parameters"), rows, "words")
+    return head + table(("", "", "parameters"), rows, "words")
 
 
 def _values(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -265,7 +214,7 @@ def _values(entries: Sequence[Entry]) -> dict[str, Any]:
 def _versions() -> str:
     rows = [["thrifty", __version__], ["Python", platform.python_version()]]
     rows += [[name, version(name)] for name in PACKAGES]
-    return _table(("package", "version"), rows, "words")
+    return table(("package", "version"), rows, "words")
 
 
 def _listed(params: Mapping[str, Any]) -> str:
@@ -281,18 +230,3 @@ def in_words(seeds: Sequence[int]) -> str:
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
-
-
-def _note(words: str) -> str:
-    return f'<p class="note">{escape(words)}</p>'
-
-
-def _table(headings: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:
-    head = "".join(f"<th>{escape(it)}</th>" for it in headings)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(it)}</td>" for it in row) + "</tr>" for row in rows
-    )
-    return (
-        f'<div class="wide"><table class="{kind}">\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
-    )

@@ -1,0 +1,178 @@
+"""What is written: worth.json, worth.html, policy.toml and the agent."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from thrifty._version import __version__
+from thrifty.data.policy_file import AGENT, POLICY, policy_toml
+from thrifty.errors import SaveError
+from thrifty.worth.answer import Answer
+from thrifty.worth.judging import FeatureWorth
+from thrifty.worth.page import page_of
+from thrifty.worth.stream import FIXED, SCOUT, Played, Stream
+from thrifty.worth.words import verdict
+
+JSON, PAGE = "worth.json", "worth.html"
+SCHEMA = 1
+
+
+def write_answer(answer: Answer, folder: Path, *, name: str, command: str) -> list[Path]:
+    """Write all files to a folder; they appear together, or none does."""
+    names = (JSON, PAGE, POLICY, AGENT)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        drafts = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            content = json.dumps(as_json(answer, command), indent=2, ensure_ascii=False)
+            (drafts / JSON).write_text(content + "\n", encoding="utf-8")
+            (drafts / PAGE).write_text(page_of(answer, name, command), encoding="utf-8")
+            policy = policy_toml(answer.cases, name=name, seed=answer.seed)
+            (drafts / POLICY).write_text(policy, encoding="utf-8")
+            answer.stream.agent.save(drafts / AGENT)
+            folder.mkdir(exist_ok=True)
+            for it in names:
+                (drafts / it).replace(folder / it)
+        finally:
+            shutil.rmtree(drafts, ignore_errors=True)
+    except OSError as error:
+        raise SaveError(
+            f"{folder} cannot be written ({error.strerror or error}): choose another folder with "
+            "--out, one that is writable and has room."
+        ) from error
+    return [folder / it for it in names]
+
+
+def as_json(answer: Answer, command: str = "") -> dict[str, Any]:
+    """Return everything as plain JSON values; docs/worth.md has the schema."""
+    cases = answer.cases
+    rewards = cases.rewards
+    content = {
+        "schema": SCHEMA,
+        "thrifty": __version__,
+        "command": command,
+        "verdict": verdict(answer),
+        "best_subset": answer.best_subset,
+        "best_columns": [part.name for i in answer.bought for part in cases.features[i].parts],
+        "currency": rewards.currency,
+        "cases": cases.number,
+        "target": cases.target,
+        "order": cases.order,
+        "notes": list(cases.said),
+        "spend_per_case": answer.spend,
+        "gain_per_case": asdict(answer.gain),
+        "honest_gain_per_case": asdict(answer.honest.gain),
+        "chosen_by_halves": [answer.named(it) for it in answer.honest.chosen],
+        "later_half": {
+            "learnt_on_earlier_half": asdict(answer.later),
+            "learnt_on_both_halves": asdict(answer.later_by_all),
+        }
+        if answer.ordered
+        else None,
+        "features": [_feature(answer, it) for it in answer.worths],
+        "free": [feature.name for feature in cases.features if feature.free],
+        "columns": [
+            {
+                "column": part.name,
+                "feature": feature.name,
+                "kind": part.kind,
+                "done": part.said,
+                "levels": list(part.levels),
+                "edges": part.edges and list(part.edges),
+            }
+            for feature in cases.features
+            for part in feature.parts
+        ],
+        "actions": list(rewards.actions),
+        "outcomes": list(rewards.outcomes),
+        "rewards": {
+            action: dict(zip(rewards.outcomes, row, strict=True))
+            for action, row in zip(rewards.actions, rewards.table.tolist(), strict=True)
+        },
+        "frontier": [
+            {"features": answer.named(it.features), "spend": it.spend, "reward": asdict(it.reward)}
+            for it in answer.steps
+        ],
+        "search": {
+            "sets": answer.compared,
+            "all_sets": answer.all_sets,
+            "cases": answer.searched_on,
+        },
+        "replay": _stream(answer, answer.stream),
+    }
+    return _finite(content)  # type: ignore[no-any-return]
+
+
+def _feature(answer: Answer, worth: FeatureWorth) -> dict[str, Any]:
+    return {
+        "feature": answer.cases.names[worth.feature],
+        "columns": [part.name for part in answer.cases.features[worth.feature].parts],
+        "buy": worth.feature in answer.best,
+        "price": worth.price,
+        "break_even": worth.break_even,
+        "estimate": asdict(worth.estimate),
+        "best_with": answer.named(worth.best_with),
+        "best_without": answer.named(worth.best_without),
+    }
+
+
+def _stream(answer: Answer, stream: Stream) -> dict[str, Any]:
+    number = stream.cases.number
+    return {
+        "cases": number,
+        "every": stream.every,
+        "policies": [_played(answer, it, number) for it in stream.played],
+        "scout_more_than": {
+            it.policy: asdict(stream.difference(SCOUT, it.policy))
+            for it in stream.played
+            if it.policy != SCOUT
+        },
+        "fixed_set": answer.named(stream.fixed),
+        "first_part": stream.first_part,
+        "hindsight_sets": [answer.named(it) for it in stream.hindsight],
+        "scout_events": [
+            {"case": it.round, "kind": it.kind, "feature": it.feature} for it in stream.events
+        ],
+        "price_changes": [
+            {"case": case, "feature": name, "before": before, "after": after}
+            for case, name, before, after in stream.price_changes
+        ],
+    }
+
+
+def _played(answer: Answer, played: Played, number: int) -> dict[str, Any]:
+    reward, cost = float(played.rewards.mean()), float(played.costs.mean())
+    bought = None
+    if played.bought is not None:
+        bought = dict(zip(answer.cases.names, played.bought.tolist(), strict=True))
+    return {
+        "policy": played.policy,
+        "what": played.what,
+        "runs": played.runs,
+        "gain_per_case": asdict(played.per_case()),
+        "reward_per_case": reward,
+        "spend_per_case": cost,
+        "total_gain": (reward - cost) * number,
+        "total_reward": reward * number,
+        "total_spend": cost * number,
+        "bought": bought,
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Return JSON values; a number that is none becomes null."""
+    if isinstance(value, Mapping):
+        return {key: _finite(it) for key, it in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(it) for it in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+__all__ = ["FIXED", "JSON", "PAGE", "as_json", "write_answer"]

@@ -1,0 +1,431 @@
+"""`thrifty worth`, `thrifty init` and `thrifty example`, as commands."""
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from experiments.small_experiments import files_below, thrifty
+from thrifty import Agent
+from thrifty.cli import main
+from thrifty.data.policy_file import read_policy_file
+from thrifty.examples import KNOWN
+
+Called = Callable[..., tuple[int, str]]
+
+GOOD = "income,history,outcome\n" + "low,clean,no\nhigh,clean,yes\nhigh,arrears,no\n" * 40
+PRICES = "[prices]\nincome = 0.02\nhistory = 0.03\n"
+FILES = ["agent.npz", "policy.toml", "worth.html", "worth.json"]
+
+
+@pytest.fixture
+def called(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Called:
+    """Return what calls a command in this process, in a folder of its own: its exit code, words."""
+
+    def call(*arguments: str) -> tuple[int, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["thrifty", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        shown = capsys.readouterr()
+        return int(caught.value.code or 0), shown.err if caught.value.code else shown.out
+
+    return call
+
+
+def lines(*rows: str) -> str:
+    return "\n".join(rows) + "\n"
+
+
+def column_of(name: str, values: list[str]) -> str:
+    """Return a file whose column `name` holds these values beside an income and an outcome."""
+    rows = [
+        f"{'low' if k % 3 else 'high'},{it},{'yes' if k % 2 else 'no'}"
+        for k, it in enumerate(values)
+    ]
+    return lines(f"income,{name},outcome", *rows)
+
+
+WIDE = lines(
+    ",".join([*(f"c{k}" for k in range(199)), "outcome"]),
+    *(
+        ",".join(["a" if (k + j) % 2 else "b" for j in range(199)] + ["yes" if k % 3 else "no"])
+        for k in range(60)
+    ),
+)
+BAD: dict[str, tuple[str | bytes, str, str, str]] = {
+    # name: the table, the prices, more of the TOML file, what the message says
+    "empty": ("", PRICES, "", r"cases.csv is empty: give a file with a header"),
+    "blank": ("\n \n", PRICES, "", r"cases.csv is empty"),
+    "header only": ("income,history,outcome\n", PRICES, "", r"no cases: give past cases"),
+    "few cases": (
+        "income,history,outcome\n" + "a,b,yes\n" * 9,
+        PRICES,
+        "",
+        r"9 cases .* 'outcome'",
+    ),
+    "one column": ("outcome\nyes\nno\n", PRICES, "", r"one column.*--separator"),
+    "wrong delimiter": (
+        GOOD.replace(",", ":"),
+        PRICES,
+        "",
+        r"one column, 'income:history:.*separator",
+    ),
+    "wrong delimiter as told": (GOOD, PRICES, 'separator = ";"', r"one column.*--separator"),
+    "two separators": (GOOD, PRICES, 'separator = "::"', r"separator '::': .* one character"),
+    "open quote": (
+        GOOD + '"low,clean,no\n',
+        PRICES,
+        "",
+        r"cannot be read as a table",
+    ),
+    "ragged": (GOOD + "low,clean,no,9,9\n", PRICES, "", r"as many values as the header, 3"),
+    "mixed types": (
+        column_of("history", [str(k) for k in range(60)] + ["unknown"]),
+        PRICES,
+        "",
+        r"column 'history' mixes numbers.*'unknown'.*missing = \['unknown'\]",
+    ),
+    "mixed dates": (
+        column_of("history", [f"2024-01-{k % 28 + 1:02d}" for k in range(60)] + ["soon"]),
+        PRICES,
+        "",
+        r"column 'history' mixes dates.*'soon'",
+    ),
+    "Latin-1": (
+        GOOD.replace("clean", "né").encode("latin-1"),
+        PRICES,
+        "",
+        r"not UTF-8 \(line 2, column 'history', byte 0xe9\).*--encoding latin-1",
+    ),
+    "wrong encoding": (
+        GOOD.encode("utf-16"),
+        PRICES,
+        'encoding = "utf-8"',
+        r"not in the encoding 'utf-8'",
+    ),
+    "unknown encoding": (GOOD, PRICES, 'encoding = "klingon"', r"encoding 'klingon'"),
+    "distinct values": (
+        column_of("history", [f"case {k}" for k in range(2000)]),
+        PRICES,
+        "",
+        r"column 'history' has 2,000 distinct values in 2,000 cases: it is an identifier",
+    ),
+    "distinct outcomes": (
+        column_of("history", ["a"] * 99),
+        "target = 'who'\n[prices]\nincome = 0.1",
+        "",
+        r"names column 'who', which the table does not have",
+    ),
+    "all missing": (
+        column_of("history", ["", "NA", "?"] * 20),
+        PRICES,
+        "",
+        r"column 'history' has no value in any case",
+    ),
+    "duplicate columns": (
+        GOOD.replace("history", "income", 1),
+        PRICES,
+        "",
+        r"column 'income' stands 2 times in the header",
+    ),
+    "nameless column": (GOOD.replace("history", "", 1), PRICES, "", r"column 2 .* has no name"),
+    "unknown column": (
+        GOOD,
+        "[prices]\nincom = 0.1",
+        "",
+        r"column 'incom', which the table does not have \(did you mean 'income'\?\)",
+    ),
+    "unknown time": (GOOD, PRICES, 'time = "when"', r"the time names column 'when'"),
+    "time that is none": (
+        GOOD,
+        PRICES,
+        'time = "history"',
+        r"the time, column 'history', is 'clean' in",
+    ),
+    "one outcome": (
+        GOOD.replace("yes", "no"),
+        PRICES,
+        "",
+        r"column 'outcome', is 'no' in every case",
+    ),
+    "no outcome": (
+        column_of("history", ["a"] * 60).replace("yes", "").replace("no\n", "\n"),
+        PRICES,
+        "",
+        r"0 cases with a value in column 'outcome'",
+    ),
+    "prices as text": (
+        GOOD,
+        "[prices]\nincome = 'cheap'",
+        "",
+        r"price column of 'income' names column 'cheap', which the table does not have",
+    ),
+    "a workbook": (
+        b"PK\x03\x04" + b"\x00" * 50,
+        PRICES,
+        "",
+        r"is a workbook.*save the table as CSV",
+    ),
+    "packed": (b"\x1f\x8b" + b"\x00" * 50, PRICES, "", r"packed with gzip.*unpack it"),
+    "prices in a list": (GOOD, "[prices]\nincome = [1, 2]", "", r"price of 'income' is \[1, 2\]"),
+    "no prices": (GOOD, "", "", r"nothing has a price.*\[prices\]"),
+    "negative price": (
+        GOOD,
+        "[prices]\nincome = -1",
+        "",
+        r"price of 'income' is -1: nobody is paid",
+    ),
+    "price that is NaN": (GOOD, "[prices]\nincome = nan", "", r"price of 'income' is nan"),
+    "infinite price": (GOOD, "[prices]\nincome = inf", "", r"price of 'income' is inf"),
+    "price column of words": (
+        GOOD,
+        "[prices]\nincome = {column = 'history'}",
+        "",
+        r"column 'history', the price of 'income', is 'clean' in case 1",
+    ),
+    "price column that is not there": (
+        GOOD,
+        "[prices]\nincome = {column = 'cost'}",
+        "",
+        r"price column of 'income' names column 'cost'",
+    ),
+    "negative price in a column": (
+        column_of("cost", ["0.5"] * 60 + ["-2"]),
+        "[prices]\nincome = {column = 'cost'}",
+        "",
+        r"column 'cost', the price of 'income', is '-2' in case 61",
+    ),
+    "target for sale": (GOOD, "[prices]\noutcome = 1", "", r"'outcome' is the target and for sale"),
+    "column twice": (
+        GOOD,
+        PRICES,
+        'free = ["income"]',
+        r"column 'income' has a price .* and is free",
+    ),
+    "not TOML": (GOOD, "[prices\n", "", r"is not TOML.*thrifty init"),
+    "unknown setting": (GOOD, PRICES, 'tarject = "outcome"', r"'tarject' is 'outcome'.*'target'"),
+    "unknown kind": (
+        GOOD,
+        PRICES + "[columns.income]\nkind = 'colour'",
+        "",
+        r"column 'income' has kind 'colour'",
+    ),
+    "unknown action": (
+        GOOD,
+        PRICES + "[rewards]\ngo = 1\nstay = 0\nfly = 2",
+        'actions = ["go", "stay"]',
+        r"rewards are given for action 'fly'",
+    ),
+    "unknown outcome": (
+        GOOD,
+        PRICES + "[rewards]\ngo = {yes = 1, no = 0, maybe = 3}\nstay = 0",
+        "",
+        r"action 'go' has a reward for outcome 'maybe'",
+    ),
+    "missing outcome": (
+        GOOD,
+        PRICES + "[rewards]\ngo = {yes = 1}\nstay = 0",
+        "",
+        r"action 'go' has no reward for outcome 'no'",
+    ),
+    "one action": (GOOD, PRICES + "[rewards]\ngo = {yes = 1, no = 0}", "", r"'go' only: to decide"),
+    "reward that is NaN": (
+        GOOD,
+        PRICES + "[rewards]\ngo = {yes = nan, no = 0}\nstay = 0",
+        "",
+        r"reward of action 'go' for 'yes' is nan",
+    ),
+    "equal rewards": (GOOD, PRICES + "[rewards]\ngo = 1\nstay = 1", "", r"every reward is 1"),
+    "infinity": (
+        column_of("history", [str(k) for k in range(60)] + ["inf"]),
+        PRICES,
+        "",
+        r"column 'history' holds inf in case 61",
+    ),
+    "too many features": (
+        WIDE,
+        "[prices]\n" + lines(*(f"c{k} = 0.1" for k in range(199))),
+        "",
+        r"199 features .* at most 40 .* 'c40' is one too many",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_gets_one_clear_line(name: str, called: Called, tmp_path: Path) -> None:
+    table, prices, more, expected = BAD[name]
+    content = table if isinstance(table, bytes) else table.encode()
+    (tmp_path / "cases.csv").write_bytes(content)
+    target = "" if "target" in prices else 'target = "outcome"\n'
+    (tmp_path / "prices.toml").write_text(f"{target}{more}\n{prices}", encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--prices", "prices.toml")
+    assert code == 2
+    assert re.fullmatch(rf"thrifty: [^\n]*{expected}[^\n]*\n", words), words
+    assert sorted(it.name for it in files_below(tmp_path)) == ["cases.csv", "prices.toml"]
+
+
+def test_a_million_distinct_values_are_refused(called: Called, tmp_path: Path) -> None:
+    number = 1_000_000
+    ids = pl.Series("history", np.arange(number)).cast(pl.String) + "x"
+    frame = pl.DataFrame({"income": ["low", "high"] * (number // 2), "history": ids})
+    frame.with_columns(outcome=frame["income"]).write_csv(tmp_path / "cases.csv")
+    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml")
+    assert (code, "column 'history' has 1,000,000 distinct values" in words) == (2, True)
+    code, words = called("worth", "cases.csv", "--target", "history", "--prices", "prices.toml")
+    assert (code, "'history' is the target and for sale" in words) == (2, True)
+
+
+def test_missing_files_are_named(called: Called, tmp_path: Path) -> None:
+    assert called("worth", "no.csv", "--target", "y")[0] == 2
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--target", "outcome", "--prices", "no.toml")
+    assert code == 2
+    assert "no.toml cannot be read" in words
+    (tmp_path / "broken.parquet").write_text("no parquet", encoding="utf-8")
+    code, words = called("worth", "broken.parquet", "--target", "outcome")
+    assert code == 2
+    assert "cannot be read as Parquet" in words
+
+
+def test_a_folder_that_cannot_be_written_stays_as_it_was(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    code, words = called(
+        "worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml", "--out", "taken"
+    )
+    assert (code, "taken cannot be written" in words) == (2, True)
+    names = ["cases.csv", "prices.toml", "taken"]
+    assert sorted(it.name for it in tmp_path.iterdir()) == names
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"\xef\xbb\xbf" + GOOD.encode(), []),
+        (GOOD.replace(",", ";").encode(), []),
+        (GOOD.replace("\n", "\r\n").encode(), []),
+        (GOOD.encode("utf-16"), []),
+        (GOOD.replace("clean", "propre é").encode("latin-1"), ["--encoding", "latin-1"]),
+        (GOOD.replace(",", ":").encode(), ["--separator", ":"]),
+    ],
+    ids=["BOM", "semicolons", "CRLF", "UTF-16", "Latin-1", "colons"],
+)
+def test_unusual_files_are_read(
+    content: bytes, options: list[str], called: Called, tmp_path: Path
+) -> None:
+    (tmp_path / "cases.csv").write_bytes(content)
+    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
+    command = ["worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml"]
+    code, words = called(*command, *options)
+    assert code == 0, words
+    assert "Buy income and history, 0.050 a case" in words
+    assert sorted(it.name for it in (tmp_path / "worth").iterdir()) == FILES
+
+
+def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
+    for name, options in (("cases.csv", ()), ("prices.toml", ("--prices",))):
+        shown = thrifty("example", "lending", *options, cwd=tmp_path)
+        (tmp_path / name).write_text(shown.stdout, encoding="utf-8")
+    shown = thrifty("worth", "cases.csv", "--prices", "prices.toml", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "Buy income, history, employment and phone, 21.20 EUR a case" in shown.stdout
+    assert "bureau is worth at most" in shown.stdout
+    found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
+    assert set(found["best_subset"]) == KNOWN["lending"].best_subset
+    assert found["replay"]["price_changes"] == [
+        {"case": 12000, "feature": "history", "before": 9.0, "after": 5.0}
+    ]
+    policies = {it["policy"]: it for it in found["replay"]["policies"]}
+    assert set(policies) == {
+        "Scout",
+        "NCC-UCRL2",
+        "Fixed set",
+        "Buy everything",
+        "Buy nothing",
+        "Hindsight",
+    }
+    for it in policies.values():
+        assert it["total_gain"] == pytest.approx(it["total_reward"] - it["total_spend"])
+        low, high = it["gain_per_case"]["low"], it["gain_per_case"]["high"]
+        assert low <= it["total_gain"] / found["replay"]["cases"] <= high
+    assert max(policies, key=lambda name: policies[name]["total_gain"]) == "Hindsight"
+
+    written = read_policy_file(tmp_path / "worth" / "policy.toml")
+    assert written.agent is not None
+    agent = Agent.load(written.agent)
+    assert agent.problem == written.problem
+    assert agent.policy.rounds == 40_000
+    assert (written.low, written.high, written.unit) == (-900, 120, "EUR")
+    level = written.level_of("phone", {"contract": "prepaid", "tenure": "new"})
+    assert level == "prepaid & new"
+    asked = agent.ask(free={"channel": "online"})
+    values = {"income": "low", "history": "clean", "bureau": "good", "employment": "permanent"}
+    values |= {
+        "region_code": written.level_of("region_code", {"region_code": "25"}),
+        "phone": level,
+    }
+    bought = {name: values[name] for name in asked.features}
+    assert asked.act(bought, dict.fromkeys(bought, 0.001)) in {"approve", "decline"}
+    again = thrifty("worth", "cases.csv", "--prices", "prices.toml", "--json", cwd=tmp_path)
+    other = json.loads(again.stdout)
+    assert {**other, "command": ""} == {**found, "command": ""}  # the same seed, the same numbers
+
+
+def test_an_example_that_does_not_exist(called: Called) -> None:
+    code, words = called("example", "lendin")
+    assert (code, "use one of lending, triage, nursery" in words) == (2, True)
+
+
+def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
+    rows = [
+        f"{1000 + k};{'2024-01-02' if k % 2 else '03.02.2024'};€ {k % 37 + 5},50;"
+        f"{'unclear' if k % 5 else 'x'};{'repaid' if k % 3 else 'default'}"
+        for k in range(120)
+    ]
+    table = lines("id;date;amount;note;status", *rows)
+    (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
+    code, words = called("init", "cases.csv")
+    assert code == 0
+    assert "values are separated by semicolons" in words
+    content = tomllib.loads((tmp_path / "prices.toml").read_text(encoding="utf-8"))
+    assert content == {
+        "target": "status",
+        "time": "date",
+        "prices": {"amount": 0.01, "note": 0.01},
+    }
+    code, words = called("init", "cases.csv")
+    assert (code, "there already" in words) == (2, True)
+    code, words = called("worth", "cases.csv", "--prices", "prices.toml")
+    assert code == 0, words
+    assert "120 cases, in the order of date" in words
+    assert "left out (identifiers): 'id'" in words
+
+
+def test_init_takes_a_few_words_among_numbers_for_missing(called: Called, tmp_path: Path) -> None:
+    values = [f"{k % 50},{k % 10} €" for k in range(100)] + ["k.A.", "n. b."]
+    table = column_of("amount", [f'"{it}"' for it in values])
+    (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    content = tomllib.loads((tmp_path / "prices.toml").read_text(encoding="utf-8"))
+    assert content["columns"] == {"amount": {"missing": ["k.A.", "n. b."]}}
+    assert content["prices"] == {"income": 0.01, "amount": 0.01}
+    code, words = called("worth", "cases.csv", "--prices", "prices.toml")
+    assert code == 0, words
+
+
+def test_init_of_a_wide_file(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(WIDE, encoding="utf-8")
+    assert called("init", "cases.csv", "--target", "outcome")[0] == 0
+    content = tomllib.loads((tmp_path / "prices.toml").read_text(encoding="utf-8"))
+    assert len(content["prices"]) == 199

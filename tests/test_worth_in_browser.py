@@ -1,0 +1,145 @@
+"""worth.html, as its readers see it: in a real browser, with names that mean harm."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from thrifty.data import Settings, cases_of
+from thrifty.data.policy_file import read_policy_file
+from thrifty.data.settings import Bundle
+from thrifty.worth.answer import answer_of
+from thrifty.worth.files import write_answer
+
+SCRIPT = "<script>document.title = 'caught'</script>"
+IMAGE = '"><img src=x onerror="document.title = \'caught\'">'
+BACKWARDS = "\u202eneddih\u202c \u200frtl"
+LONG = "a very long name " * 30
+MARKUP = "<b>bold</b> & <a href='http://example.com'>link</a>"
+NAMES = [SCRIPT, IMAGE, BACKWARDS, LONG, MARKUP]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the answer about cases in which all names and values are hostile."""
+    rng = np.random.default_rng(3)
+    number = 1200
+    columns = {name: rng.integers(0, 3, number) for name in NAMES}
+    table = {
+        name: np.array([SCRIPT, f"{name[:20]} {IMAGE}", "plain"])[codes]
+        for name, codes in columns.items()
+    }
+    told = columns[SCRIPT] + columns[LONG] >= 2 + (rng.random(number) < 0.1)
+    table["</script>"] = np.where(told, "<i>yes</i>", "no & never")
+    table["{{price}}"] = np.where(np.arange(number) < 500, 0.02, 0.05).astype(str)
+    settings = Settings(
+        target="</script>",
+        currency="<u>$</u>",
+        prices={SCRIPT: "{{price}}", LONG: 0.01, BACKWARDS: 0.02},
+        bundles=(Bundle("</style><h1>bundle", (IMAGE, MARKUP), 0.03),),
+    )
+    answer = answer_of(cases_of(pl.DataFrame(table), settings, in_order=True))
+    folder = tmp_path_factory.mktemp("worth") / "out"
+    write_answer(answer, folder, name="<b>cases</b>.csv", command=f"thrifty worth {SCRIPT}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, written: Path) -> Iterator[tuple[Page, list[str]]]:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    noted: list[str] = []
+    page.on("console", lambda message: noted.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: noted.append(str(error)))
+    page.on("request", lambda request: noted.append(request.url))
+    page.goto((written / "worth.html").as_uri())
+    expect(page.locator(".js-plotly-plot .modebar").last).to_be_attached()
+    yield page, noted
+    page.close()
+
+
+@pytest.fixture
+def page(opened: tuple[Page, list[str]], written: Path) -> Iterator[Page]:
+    """Use the page; whatever is done, nothing is complained of and nothing is fetched."""
+    page, noted = opened
+    yield page
+    assert noted == [(written / "worth.html").as_uri()]
+
+
+def test_nothing_of_what_names_say_is_done(page: Page) -> None:
+    assert page.title() == "What is worth its price: <b>cases</b>.csv"
+    assert page.locator("img, body b, body a[href^='http']").count() == 0
+    assert page.locator("h1").count() == 1
+
+
+def test_hostile_names_are_shown_as_text(page: Page) -> None:
+    shown = page.locator("td bdi").all_text_contents()
+    assert {SCRIPT, IMAGE, MARKUP, BACKWARDS, LONG} <= set(shown)
+    labels = page.locator("#worth-of-features .ytick").all_text_contents()
+    assert any(it.startswith("<script>document.title") for it in labels)
+    assert all(len(it) < 40 for it in labels)
+    assert "\u202e" not in page.locator("#verdict").inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_fits_its_window(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    wide = page.evaluate(
+        "[...document.querySelectorAll('body *')].filter("
+        "it => it.getBoundingClientRect().right > innerWidth + 1"
+        " && !it.closest('.wide, .js-plotly-plot')).map(it => it.outerHTML.slice(0, 80))"
+    )
+    assert wide == []
+    narrow = page.evaluate(
+        "[...document.querySelectorAll('td')].filter(it => it.innerText.length > 3"
+        " && it.getBoundingClientRect().width < 25).length"
+    )
+    assert narrow == 0
+    size = page.evaluate(
+        "parseFloat(getComputedStyle(document.querySelector('#verdict')).fontSize)"
+    )
+    assert size >= 16
+
+
+def test_every_figure_is_drawn_and_explained(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    figures = page.locator("figure")
+    assert figures.count() == 4
+    for figure in figures.all():
+        figure.scroll_into_view_if_needed()
+        expect(figure.locator(".cartesianlayer .trace path").first).to_be_attached()
+        assert figure.locator("figcaption").inner_text().endswith(".")
+
+
+def test_a_policy_is_switched_off_and_on(page: Page) -> None:
+    plot = page.locator("#stream")
+    plot.scroll_into_view_if_needed()
+    lines = plot.locator(".xy .scatterlayer .trace")
+    before = lines.count()
+    plot.locator(".legendtoggle").first.click()
+    expect(lines).to_have_count(before - 1)
+    plot.locator(".legendtoggle").first.click()
+    expect(lines).to_have_count(before)
+
+
+def test_numbers_appear_under_the_pointer(page: Page) -> None:
+    plot = page.locator("#worth-of-features")
+    plot.scroll_into_view_if_needed()
+    bar = plot.locator(".barlayer .point path").last.bounding_box()
+    assert bar is not None
+    page.mouse.move(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    expect(plot.locator(".hovertext").first).to_be_attached()
+
+
+def test_json_and_policy_keep_hostile_names(written: Path) -> None:
+    found = json.loads((written / "worth.json").read_text(encoding="utf-8"))
+    assert set(found["best_subset"]) == {SCRIPT, LONG}
+    assert {it["column"] for it in found["columns"]} == set(NAMES)
+    policy = read_policy_file(written / "policy.toml")
+    assert {part.name for it in policy.features for part in it.parts} == set(NAMES)
+    level = policy.level_of("</style><h1>bundle", {IMAGE: "plain", MARKUP: SCRIPT})
+    assert level == f"plain & {SCRIPT}"
