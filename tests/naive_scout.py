@@ -460,7 +460,7 @@ class Scout(Twin):
         self.alarm = Alarm(surprise.WORSE)
         self.cell_alarms: dict[tuple[Set, Codes], Alarm] = {}
         self.regimes: list[Regime] = []
-        self.spread = [0.05, 0.05]
+        self.spread = [[0.05, 0.05] for _ in range(n_actions)]
         self.blind = (0.5, 1.0)
         self.habits = [1 / n_actions] * n_actions
         self.in_use: Set = ()
@@ -482,9 +482,9 @@ class Scout(Twin):
     def blind_mean(self) -> float:
         return self.blind[0] / self.blind[1]
 
-    @property
-    def phi(self) -> float:
-        return min(max(self.spread[0] / self.spread[1], likelihood.LEAST_DISPERSION), 1.0)
+    def phi(self, action: int) -> float:
+        real, binary = self.spread[action]
+        return min(max(real / binary, likelihood.LEAST_DISPERSION), 1.0)
 
     @property
     def headroom(self) -> float:
@@ -594,7 +594,7 @@ class Scout(Twin):
         for a in range(self.n_actions):
             mean, number = self.predicted(basis, codes, a)
             mean = min(max(mean, scout.LEAST_CHANCE), 1 - scout.LEAST_CHANCE)
-            size = number / self.phi + scout.THOMPSON_PULLS
+            size = number / self.phi(a) + scout.THOMPSON_PULLS
             drawn.append(stream.beta(mean * size, (1 - mean) * size))
         return max(available, key=lambda a: drawn[a])
 
@@ -644,7 +644,7 @@ class Scout(Twin):
         for it in self.tables.sets:
             if between(basis, it, observed):
                 p = self.tables.mean_in_wide_rounds(it, codes, action, self.blind_mean)
-                gains[it] = log_likelihood(reward, clip(p)) / self.phi
+                gains[it] = log_likelihood(reward, clip(p)) / self.phi(action)
         self.log_weights = weighed(self.log_weights, self.prior, gains)
         self.tables.learn(basis, observed, codes, action, reward)
         self.last_states = [codes, *self.last_states][: set_values.STATES]
@@ -697,7 +697,8 @@ class Scout(Twin):
         lead = leads(parent, children, self.log, centres)
         child = max(children, key=lambda it: lead[it])
         ratio = self.log_prior(child) - self.log_prior(parent)
-        log_weight = self.log_weights[parent] + lead[child] / self.phi + ratio
+        phi = max(self.phi(a) for a in range(self.n_actions))
+        log_weight = self.log_weights[parent] + lead[child] / phi + ratio
         place = self.lightest_place()
         lost = self.tables.grown[place]
         if lost is None or self.log_weights[lost] < log_weight:
@@ -735,10 +736,11 @@ class Scout(Twin):
         mean, number = self.predicted(basis, codes, action)
         if number < scout.ENOUGH_TO_JUDGE:
             return
-        p, phi = clip(mean), self.phi
+        p, phi = clip(mean), self.phi(action)
         if number >= scout.ENOUGH_FOR_SPREAD:
-            self.spread[0] += likelihood.RATE * ((reward - p) ** 2 - self.spread[0])
-            self.spread[1] += likelihood.RATE * (p * (1 - p) - self.spread[1])
+            spread = self.spread[action]
+            spread[0] += likelihood.RATE * ((reward - p) ** 2 - spread[0])
+            spread[1] += likelihood.RATE * (p * (1 - p) - spread[1])
         if self.alarm.add(reward, p, phi):
             self.restart()
             return
@@ -785,7 +787,7 @@ class Scout(Twin):
             if not regime.dropped:
                 theirs = regime.explains(observed, codes, action)
                 gain = log_likelihood(reward, theirs) - log_likelihood(reward, p)
-                regime.evidence += gain / self.phi
+                regime.evidence += gain / self.phi(action)
                 regime.dropped = regime.evidence < regimes.TOO_LITTLE
         clear = [it for it in self.regimes if not it.dropped and it.evidence > regimes.ENOUGH]
         if clear:

@@ -16,8 +16,9 @@ repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 clipped = numba.njit(lambda p: likelihood.clipped(p))
 log_likelihood = numba.njit(lambda reward, p: likelihood.log_likelihood(reward, p))
 log_ratio = numba.njit(lambda reward, p, other: likelihood.log_ratio(reward, p, other))
-note_spread = numba.njit(lambda spread, reward, p: likelihood.note_spread(spread, reward, p))
-dispersion = numba.njit(lambda spread: likelihood.dispersion(spread))
+note_spread = numba.njit(lambda spread, reward, p: likelihood.note_spread(spread, 1, reward, p))
+dispersion = numba.njit(lambda spread: likelihood.dispersion(spread, 1))
+largest_dispersion = numba.njit(lambda spread: likelihood.largest_dispersion(spread))
 
 CHANCES = st.floats(likelihood.LEAST, likelihood.MOST)
 REWARDS = st.floats(0, 1)
@@ -55,20 +56,20 @@ def test_no_mean_explains_a_reward_better_than_itself(reward: float, p: float) -
 
 
 def spread_of(rewards: list[float], p: float) -> float:
-    spread = likelihood.initial_spread()
+    spread = likelihood.initial_spread(2)
     for reward in rewards:
         note_spread(spread, reward, p)
     return float(dispersion(spread))
 
 
 def test_rewards_of_0_and_1_at_their_mean_have_a_dispersion_of_1() -> None:
-    assert dispersion(likelihood.initial_spread()) == 1.0
+    assert dispersion(likelihood.initial_spread(2)) == 1.0
     assert spread_of([0.0, 1.0] * 200, 0.5) == pytest.approx(1.0)
 
 
 def test_the_running_means_fade_at_their_rate() -> None:
     # Rewards that are always exactly as predicted: (r - p)^2 = 0, p (1 - p) = 1/4.
-    start, rounds = likelihood.initial_spread(), 300
+    start, rounds = likelihood.initial_spread(2)[1], 300
     kept = (1 - likelihood.RATE) ** rounds
     expected = kept * start[0] / (kept * start[1] + (1 - kept) / 4)
     found = spread_of([0.5] * rounds, 0.5)
@@ -76,9 +77,20 @@ def test_the_running_means_fade_at_their_rate() -> None:
 
 
 def test_the_dispersion_stays_within_its_bounds() -> None:
-    assert dispersion(np.array([0.0, 0.2])) == likelihood.LEAST_DISPERSION
-    assert dispersion(np.array([0.3, 0.2])) == 1.0
-    assert dispersion(np.array([0.1, 0.2])) == 0.5
+    def of(real: float, binary: float) -> float:
+        return float(dispersion(np.array([[0.05, 0.05], [real, binary]])))
+
+    assert of(0.0, 0.2) == likelihood.LEAST_DISPERSION
+    assert of(0.3, 0.2) == 1.0
+    assert of(0.1, 0.2) == 0.5
+
+
+def test_every_action_has_its_own_dispersion() -> None:
+    spread = likelihood.initial_spread(2)
+    for _ in range(300):
+        note_spread(spread, 0.5, 0.5)
+    assert spread[0].tolist() == [0.05, 0.05]
+    assert dispersion(spread) < largest_dispersion(spread) == 1.0
 
 
 def test_the_dispersion_is_the_share_of_the_variance() -> None:

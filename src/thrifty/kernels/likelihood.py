@@ -32,23 +32,35 @@ def log_ratio(reward: float, p: float, other: float) -> float:
     return log_likelihood(reward, p) - log_likelihood(reward, other)
 
 
-def initial_spread() -> Floats:
-    """Return running means of (r - p)^2 and p (1 - p), which are alike for rewards of 0 and 1."""
-    return np.full(2, 0.05)
+def initial_spread(n_actions: int) -> Floats:
+    """Return running means of (r - p)^2 and p (1 - p), which are alike for rewards of 0 and 1.
+
+    Every action has its own: one may be a safe thing and another a gamble.
+    """
+    return np.full((n_actions, 2), 0.05)
 
 
 @inner
-def note_spread(spread: Floats, reward: float, p: float) -> None:
-    """Note how far a reward was from its mean."""
-    spread[0] += RATE * ((reward - p) ** 2 - spread[0])
-    spread[1] += RATE * (p * (1 - p) - spread[1])
+def note_spread(spread: Floats, action: int, reward: float, p: float) -> None:
+    """Note how far a reward of the action was from its mean."""
+    spread[action, 0] += RATE * ((reward - p) ** 2 - spread[action, 0])
+    spread[action, 1] += RATE * (p * (1 - p) - spread[action, 1])
 
 
 @inner
-def dispersion(spread: Floats) -> float:
-    """Return phi, the variance of rewards as a part of what it would be if they were 0 or 1.
+def dispersion(spread: Floats, action: int) -> float:
+    """Return phi, the variance of an action's rewards as a part of what it were with 0 and 1.
 
     A log-likelihood ratio divided by phi, and a number of rewards divided by phi, weigh as much
     as they would with rewards of 0 and 1.
     """
-    return min(max(spread[0] / spread[1], LEAST_DISPERSION), 1.0)
+    return min(max(spread[action, 0] / spread[action, 1], LEAST_DISPERSION), 1.0)
+
+
+@inner
+def largest_dispersion(spread: Floats) -> float:
+    """Return phi of the action that is most of a gamble."""
+    largest = LEAST_DISPERSION
+    for a in range(spread.shape[0]):
+        largest = max(largest, dispersion(spread, a))
+    return largest

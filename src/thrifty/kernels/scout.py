@@ -35,7 +35,13 @@ from thrifty.kernels.chance import beta, stream_of
 from thrifty.kernels.choice import uniform
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.growth import Growth
-from thrifty.kernels.likelihood import clipped, dispersion, initial_spread, note_spread
+from thrifty.kernels.likelihood import (
+    clipped,
+    dispersion,
+    initial_spread,
+    largest_dispersion,
+    note_spread,
+)
 from thrifty.kernels.observation_sets import fill
 from thrifty.kernels.partial_states import contains, mask_of
 from thrifty.kernels.prices import Prices
@@ -151,7 +157,7 @@ def initial(
         prices=prices.initial(levels.size),
         surprise=surprise.initial(len(tables.pulls)),
         regimes=regimes.initial(tables.pulls.shape, len(tables.masks)),
-        spread=initial_spread(),
+        spread=initial_spread(n_actions),
         blind=np.array([0.5, 1.0]),
         habits=np.full(n_actions, 1 / n_actions),
         events=np.zeros((MOST_EVENTS, 3), np.int64),
@@ -350,14 +356,13 @@ def choose_action(
     if purpose % KINDS == EXPLORE:
         return _blind_action(state, available, draws[0])
     basis = _basis(state, purpose, mask_of(codes))
-    phi = dispersion(state.spread)
     stream = stream_of(draws[0])
     chosen = NONE
     largest = -1.0
     for a in range(available.size):
         mean, number = _predicted(state, basis, codes, a)
         mean = min(max(mean, LEAST_CHANCE), 1 - LEAST_CHANCE)
-        size = number / phi + THOMPSON_PULLS
+        size = number / dispersion(state.spread, a) + THOMPSON_PULLS
         value = beta(mean * size, (1 - mean) * size, stream)
         if available[a] and value > largest:
             chosen, largest = a, value
@@ -438,7 +443,7 @@ def _learn_wide(
         action,
         reward,
         _blind_mean(state),
-        dispersion(state.spread),
+        dispersion(state.spread, action),
     )
     subsets.learn(state.subsets, basis, observed, action, reward)
     wide_rounds.write_down(state.wide_rounds, codes, observed, basis, action, reward)
@@ -459,7 +464,7 @@ def _grow(state: ScoutState) -> None:
         state.subsets.masks[state.book[0]["in_use"]],
         state.limits.features,
         _blind_mean(state),
-        dispersion(state.spread),
+        largest_dispersion(state.spread),
     )
     if place != NONE:
         averaging.make_list(state.weights)  # on which the place may have been with another set
@@ -474,9 +479,9 @@ def _judge(state: ScoutState, basis: Mask, codes: Ints, action: int, reward: flo
     if number < ENOUGH_TO_JUDGE:
         return
     p = clipped(mean)
-    phi = dispersion(state.spread)
+    phi = dispersion(state.spread, action)
     if number >= ENOUGH_FOR_SPREAD:
-        note_spread(state.spread, reward, p)
+        note_spread(state.spread, action, reward, p)
     if surprise.add_evidence(state.surprise, reward, p, phi):
         _restart(state)
         return
@@ -518,7 +523,7 @@ def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, rewa
     """Restore a former regime if it explains the rewards since the restart clearly better."""
     book = state.book
     p = clipped(_predicted(state, observed, codes, action)[0])
-    phi = dispersion(state.spread)
+    phi = dispersion(state.spread, action)
     k = regimes.recognise(state.regimes, state.subsets, observed, codes, action, reward, p, phi)
     if k == NONE:
         return
