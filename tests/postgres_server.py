@@ -37,9 +37,13 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
-        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=80"
+        options = (
+            f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=80"
+        )
         log = str(self.folder / "log")
-        self._run("pg_ctl", "-D", str(self.folder / "data"), "-o", options, "-l", log, "-w", "start")
+        self._run(
+            "pg_ctl", "-D", str(self.folder / "data"), "-o", options, "-l", log, "-w", "start"
+        )
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it; `immediate` is like pulling the plug."""
@@ -86,6 +90,11 @@ class PostgresServer:
         if os.geteuid() == 0:
             command = ["runuser", "-u", _USER, "--", *command]
         done = subprocess.run(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd="/", check=False
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd="/",
+            check=False,
         )
         assert done.returncode == 0, done.stderr

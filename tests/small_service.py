@@ -47,10 +47,16 @@ high = 120
 [reward_rule]
 {rule}
 """
-LEVELS = {"income": ("low", "high"), "history": ("none", "clean", "arrears"), "age": ("young", "old")}
+LEVELS = {
+    "income": ("low", "high"),
+    "history": ("none", "clean", "arrears"),
+    "age": ("young", "old"),
+}
 
 
-def policy_text(name: str = "lending", policy: str = "linucb", more: str = "", rule: str = "") -> str:
+def policy_text(
+    name: str = "lending", policy: str = "linucb", more: str = "", rule: str = ""
+) -> str:
     """Return a policy.toml; LinUCB buys everything and is compiled in no time."""
     return POLICY.format(name=name, policy=policy, more=more, rule=rule)
 
@@ -69,13 +75,14 @@ class Served:
         command = [str(THRIFTY), "serve", *map(str, arguments), "--port", str(port)]
         self.started = time.monotonic()
         self.errors = errors
-        self.process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if errors is None else errors.open("ab"),
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        with open(os.devnull if errors is None else errors, "ab") as noted:
+            self.process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=noted,
+                text=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = re.search(r"http://\S+", line)
@@ -115,8 +122,6 @@ def served(*arguments: object, errors: Path | None = None) -> Iterator[Served]:
         service.stop()
 
 
-def post(
-    client: httpx.Client, path: str, body: object, key: str | None = None
-) -> httpx.Response:
+def post(client: httpx.Client, path: str, body: object, key: str | None = None) -> httpx.Response:
     """Write something, under a new key unless one is given."""
     return client.post(path, json=body, headers={"Idempotency-Key": key or os.urandom(8).hex()})

@@ -104,7 +104,9 @@ def _error(response: httpx.Response) -> ThriftyError:
     return kind(message)
 
 
-def _write(path: str, body: Mapping[str, Any], read: Callable[[Any], T], key: str | None) -> _Call[T]:
+def _write(
+    path: str, body: Mapping[str, Any], read: Callable[[Any], T], key: str | None
+) -> _Call[T]:
     return _Call("POST", path, read, body, key or uuid.uuid4().hex)
 
 
@@ -135,9 +137,7 @@ def _observe(
 
 def _reward(case: str, reward: float, key: str | None) -> _Call[Told]:
     body = {"reward": reward}
-    return _write(
-        f"/v1/cases/{case}/reward", body, lambda it: Told(it["use"], it["late"]), key
-    )
+    return _write(f"/v1/cases/{case}/reward", body, lambda it: Told(it["use"], it["late"]), key)
 
 
 def _abandon(case: str, key: str | None) -> _Call[None]:
@@ -209,7 +209,10 @@ class Client:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -280,7 +283,10 @@ class AsyncClient:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.close()
 

@@ -15,7 +15,6 @@ from thrifty.service.events import Event
 from thrifty.service.specification import PolicySpec, parse_spec
 from thrifty.service.stores import open_store
 
-
 DAY = 86400 * 10**6
 
 

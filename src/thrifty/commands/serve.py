@@ -58,5 +58,7 @@ def serve(
         names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
         app = create_app(desk, known, Limits(rate=rate))
         make_server(app, host, port, lambda url: typer.echo(f"Serving {names} on {url}")).run()
+    except KeyboardInterrupt:
+        typer.echo("Stopped.", err=True)
     finally:
         opened.close()

@@ -285,6 +285,7 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,  # their pages come from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.desk, app.state.meter = desk, Meter()
     app.router.routes[:0] = [*router.routes, *dashboard.ROUTES]

@@ -65,6 +65,16 @@ class Book:
                 f"event {event.position.seq} comes after {self.position.seq}: the log is out of "
                 "order, restore a copy of the store."
             )
+        try:
+            self._apply(event)
+        except (LookupError, TypeError, ValueError) as error:  # of ours, or of a body's shape
+            raise BrokenLog(
+                f"event {event.position.seq} of case {event.case} cannot have happened ({error}): "
+                "restore a copy of the store."
+            ) from error
+        self.position = event.position
+
+    def _apply(self, event: Event) -> None:
         case = self.cases.get(event.case)
         if case is not None or event.kind == OPENED:
             self._apply_to(case or Case(event.case), event)
@@ -74,7 +84,6 @@ class Book:
                 "restore a copy of the store."
             )
         self._count(event, case)
-        self.position = event.position
 
     def _apply_to(self, case: Case, event: Event) -> None:
         case.apply(event)

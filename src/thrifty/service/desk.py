@@ -9,9 +9,11 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from time import monotonic
+from typing import Any, TypeVar
 
 from thrifty.errors import (
     KeyReused,
@@ -35,6 +37,7 @@ from thrifty.service.stores.base import Lease, LeaseLost, Store
 
 log = logging.getLogger("thrifty.service")
 
+T = TypeVar("T")
 _MOST_TRIES = 20
 _READ_TOGETHER = 2000
 
@@ -86,6 +89,7 @@ class Desk:
         self.holder = f"{socket.gethostname()[:30]}-{os.getpid()}-{secrets.token_hex(4)}"
         self.position = Position()
         self._tasks: list[asyncio.Task[None]] = []
+        self._threads = ThreadPoolExecutor(8, "desk")
         self._wake = asyncio.Event()
         for spec in specs:
             Book(spec)  # what cannot be made is refused before anything is written
@@ -124,6 +128,8 @@ class Desk:
 
     async def start(self) -> None:
         """Begin to commit, to follow the log and to watch deadlines."""
+        for shelf in self._shelves.values() if self.store.exclusive else ():
+            shelf.lease = self.store.acquire(shelf.book.spec.id, self.holder, 0)
         loops = [self._committer.run(), self._watch()]
         if not self.store.exclusive:
             loops.append(self._follow())
@@ -142,6 +148,7 @@ class Desk:
             with contextlib.suppress(StoreError):
                 await self._save_snapshot(shelf)
         self._committer.close()
+        self._threads.shutdown()
         self.store.close()
 
     async def open_case(
@@ -194,8 +201,12 @@ class Desk:
 
     async def case(self, tenant: str, case_id: str) -> tuple[PolicySpec, Case]:
         """Return everything that the log knows of a case."""
-        events = (await asyncio.to_thread(self.store.cases, [case_id])).get(case_id)
+        events = (await self._in_thread(self.store.cases, [case_id])).get(case_id)
         return self._known(tenant, case_id, events)
+
+    async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Let a call that waits for the store wait elsewhere."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
     async def _find(self, tenant: str, case_id: str) -> tuple[Book, Case]:
         if self.store.exclusive:
@@ -233,7 +244,7 @@ class Desk:
         raise StoreUnavailable("others were always faster at this case: try again.")
 
     async def _earlier(self, tenant: str, key: str, request: str) -> Event | None:
-        event = await asyncio.to_thread(self.store.with_key, tenant, key)
+        event = await self._in_thread(self.store.with_key, tenant, key)
         if event is not None and event.request != request:
             raise KeyReused(
                 f"the idempotency key {key!r} stands for another request, which was answered "
@@ -277,7 +288,7 @@ class Desk:
         """Fold what all replicas write, as soon as its order is final."""
         while True:
             try:
-                events = await asyncio.to_thread(self.store.read, self.position, _READ_TOGETHER)
+                events = await self._in_thread(self.store.read, self.position, _READ_TOGETHER)
                 self._fold(events)
             except StoreUnavailable as error:
                 self._fail(error)
@@ -299,13 +310,13 @@ class Desk:
 
     async def _look_after(self) -> None:
         if not self.ready:
-            await asyncio.to_thread(self.store.probe)
+            await self._in_thread(self.store.probe)
             if self.store.exclusive:
                 self._catch_up()
             self.ready, self.problem = True, ""
             log.info("ready again")
         for shelf in self._shelves.values():
-            shelf.lease = await asyncio.to_thread(
+            shelf.lease = await self._in_thread(
                 self.store.acquire, shelf.book.spec.id, self.holder, self.settings.lease_seconds
             )
             if shelf.lease is not None:
@@ -340,7 +351,7 @@ class Desk:
         spec, position, lease = shelf.book.spec, self.position, shelf.lease
         pack = freeze(shelf.book, self.store.id, self._last)
         shelf.snapshot_time, shelf.news, shelf.passed = monotonic(), 0, 0
-        await asyncio.to_thread(lambda: self.store.save_snapshot(spec, position, pack(), lease))
+        await self._in_thread(lambda: self.store.save_snapshot(spec, position, pack(), lease))
 
     def _recovered(self, spec: PolicySpec) -> Book:
         """Return the book of the newest snapshot that holds, or an empty one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +17,8 @@ from thrifty.service.totals import Totals
 
 KIND = "service snapshot"
 VERSION = 1
+_MAGIC = b"thrifty snapshot "
+_HEAD = _MAGIC + f"{VERSION:04d}\n".encode()
 SIZE_LIMIT = 512 * 2**20
 
 
@@ -38,7 +41,6 @@ def freeze(book: Book, store: str, last: Event | None) -> Callable[[], bytes]:
     """
     manifest = {
         "kind": KIND,
-        "snapshot_version": VERSION,
         "store": store,
         "spec": book.spec.digest,
         "policy": book.spec.id,
@@ -47,14 +49,30 @@ def freeze(book: Book, store: str, last: Event | None) -> Callable[[], bytes]:
         "totals": book.totals.to_dict(),
     }
     state = book.model.state()
-    return lambda: pack_archive(manifest, state)
+    return lambda: seal(pack_archive(manifest, state))
+
+
+def seal(archive: bytes) -> bytes:
+    """Put the version and a checksum of every byte in front: a zip has bytes that nobody checks."""
+    return _HEAD + hashlib.sha256(archive).digest() + archive
+
+
+def _opened(data: bytes) -> bytes:
+    if not data.startswith(_MAGIC):
+        raise ForeignFile("it is no snapshot of the service, or its head is damaged.")
+    if not data.startswith(_HEAD):
+        raise UnsupportedVersion(f"this release reads snapshots of version {VERSION} only.")
+    digest, archive = data[len(_HEAD) : len(_HEAD) + 32], data[len(_HEAD) + 32 :]
+    if hashlib.sha256(archive).digest() != digest:
+        raise DamagedFile("the snapshot does not match its checksum.")
+    return archive
 
 
 def thaw(data: bytes, spec: PolicySpec, log: Log) -> Book:
     """Return the book of a snapshot, or say why it cannot be trusted."""
     if len(data) > SIZE_LIMIT:
         raise DamagedFile(f"the snapshot has {len(data)} bytes: none is as large as that.")
-    manifest, state = unpack_archive(data, Path(f"the snapshot of {spec.id}"))
+    manifest, state = unpack_archive(_opened(data), Path(f"the snapshot of {spec.id}"))
     _require_ours(manifest, spec, log)
     try:
         book = Book(spec)
@@ -72,11 +90,6 @@ def thaw(data: bytes, spec: PolicySpec, log: Log) -> Book:
 def _require_ours(manifest: Mapping[str, Any], spec: PolicySpec, log: Log) -> None:
     if manifest.get("kind") != KIND:
         raise ForeignFile(f"it holds {manifest.get('kind')!r} and no snapshot of the service.")
-    if manifest["snapshot_version"] != VERSION:
-        raise UnsupportedVersion(
-            f"it is a snapshot of version {manifest['snapshot_version']!r}, and this release reads "
-            f"version {VERSION}."
-        )
     if (manifest["store"], manifest["spec"]) != (log.id, spec.digest):
         raise ForeignFile(f"it was taken of another store, or of another {spec.id}.")
 

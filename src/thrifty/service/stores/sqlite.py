@@ -86,7 +86,7 @@ class SqliteStore(Store):
         del lease
         try:
             self._folder.mkdir(exist_ok=True)
-            replace_file(self._folder / f"{_stem(spec)}.{position.seq:015d}.npz", data)
+            replace_file(self._folder / f"{_stem(spec)}.{position.seq:015d}.snapshot", data)
             for old in self._files(spec)[:-_KEPT]:
                 old.unlink(missing_ok=True)
         except (OSError, SaveError) as error:
@@ -112,7 +112,7 @@ class SqliteStore(Store):
         return self.path.with_name(f"{self.path.name}.snapshots")
 
     def _files(self, spec: PolicySpec) -> list[Path]:
-        return sorted(self._folder.glob(f"{_stem(spec)}.*.npz"))
+        return sorted(self._folder.glob(f"{_stem(spec)}.*.snapshot"))
 
     def _insert(self, table: sa.Table) -> Any:
         return insert(table)
