@@ -1,17 +1,21 @@
 """Small policies, and services of them that run as commands."""
 
+import asyncio
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx
 
+T = TypeVar("T")
 THRIFTY = Path(sys.executable).with_name("thrifty")
 
 POLICY = """
@@ -75,7 +79,7 @@ class Served:
         command = [str(THRIFTY), "serve", *map(str, arguments), "--port", str(port)]
         self.started = time.monotonic()
         self.errors = errors
-        with open(os.devnull if errors is None else errors, "ab") as noted:
+        with (errors or Path(os.devnull)).open("ab") as noted:
             self.process = subprocess.Popen(
                 command,
                 stdout=subprocess.PIPE,
@@ -125,3 +129,9 @@ def served(*arguments: object, errors: Path | None = None) -> Iterator[Served]:
 def post(client: httpx.Client, path: str, body: object, key: str | None = None) -> httpx.Response:
     """Write something, under a new key unless one is given."""
     return client.post(path, json=body, headers={"Idempotency-Key": key or os.urandom(8).hex()})
+
+
+def run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own: a browser that was opened before has a loop here."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()

@@ -195,11 +195,11 @@ class Client:
 
     def case(self, case: str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return self._call(_get(f"/v1/cases/{case}"))  # type: ignore[no-any-return]
+        return self._call(_get(f"/v1/cases/{case}"))
 
     def policy(self, policy: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return self._call(_get(f"/v1/policies/{policy}"))  # type: ignore[no-any-return]
+        return self._call(_get(f"/v1/policies/{policy}"))
 
     def close(self) -> None:
         """Close the connections."""
@@ -269,11 +269,11 @@ class AsyncClient:
 
     async def case(self, case: str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return await self._call(_get(f"/v1/cases/{case}"))  # type: ignore[no-any-return]
+        return await self._call(_get(f"/v1/cases/{case}"))
 
     async def policy(self, policy: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return await self._call(_get(f"/v1/policies/{policy}"))  # type: ignore[no-any-return]
+        return await self._call(_get(f"/v1/policies/{policy}"))
 
     async def close(self) -> None:
         """Close the connections."""

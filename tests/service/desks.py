@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from small_service import policy_text
+from small_service import policy_text, run_apart
 from thrifty.service.books import Book
 from thrifty.service.decisions import Seen
 from thrifty.service.desk import Desk, Settings
@@ -52,7 +52,7 @@ class Office:
 
     async def act(self, case: str, income: str = "low", history: str = "clean") -> Event:
         _, found = await self.desk.case("default", case)
-        values = {"income": income, "history": history, "age": 33}
+        values: dict[str, str | float] = {"income": income, "history": history, "age": 33}
         bought = {name: value for name, value in values.items() if name in found.buy}
         seen = Seen(bought, dict.fromkeys(bought, 2.0))
         return await self.desk.observe("default", case, seen, self.key(), "r")
@@ -107,4 +107,4 @@ def in_office(
         finally:
             await desk.stop()
 
-    asyncio.run(run())
+    run_apart(run())

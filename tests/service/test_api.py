@@ -1,6 +1,5 @@
 """The contract, over a socket."""
 
-import asyncio
 import json
 import re
 import socket
@@ -10,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from small_service import policy_file, post, served
+from small_service import policy_file, post, run_apart, served
 from thrifty.client import AsyncClient, Client, Opened
 from thrifty.errors import (
     InvalidField,
@@ -206,7 +205,7 @@ def test_the_async_client(running: httpx.Client) -> None:
             assert (await client.case(other.case))["end"] == "abandoned"
             assert (await client.policy("lending"))["open"] >= 0
 
-    asyncio.run(scene())
+    run_apart(scene())
 
 
 def test_a_client_without_a_service_says_so() -> None:

@@ -1,6 +1,7 @@
 """The life of cases at the desk, hand-checkable, on both stores."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from thrifty.rounds import Observation
 from thrifty.service.decisions import Seen
 from thrifty.service.desk import Settings
 from thrifty.service.model import Model
+from thrifty.service.specification import PolicySpec
 
 
 def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
@@ -251,9 +253,7 @@ def test_deciding_changes_nothing() -> None:
                 assert left[array].tobytes() == right[array].tobytes(), (name, array, t)
 
 
-def _priced(spec):  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
+def _priced(spec: PolicySpec) -> PolicySpec:
     return replace(spec, features=tuple(replace(it, price=1.0) for it in spec.features))
 
 

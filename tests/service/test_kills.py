@@ -1,6 +1,5 @@
 """Power cuts under load: nothing that was acknowledged is lost, nothing is applied twice."""
 
-import asyncio
 import json
 import random
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 from benchmarks.kills import Killing, kill_often
 from benchmarks.load import World
 
-from small_service import LEVELS, THRIFTY, Served, policy_file
+from small_service import LEVELS, THRIFTY, Served, policy_file, run_apart
 from thrifty.client import Client
 from thrifty.service.auditing import folded
 from thrifty.service.stores import open_store
@@ -20,7 +19,7 @@ WORLD = World(LEVELS, price=0.5)
 def test_kill_9_under_load(tmp_path: Path) -> None:
     """A short version of what benchmarks/kills.py does 200 times."""
     policy = policy_file(tmp_path)
-    done: Killing = asyncio.run(
+    done: Killing = run_apart(
         kill_often(policy, tmp_path / "store.db", WORLD, kills=6, seconds=1.0, rng=random.Random(1))
     )
     assert done.kills == 6

@@ -89,15 +89,15 @@ class Gate:
         except AccessDenied as error:
             await answer.refuse(*refused(error))
         else:
-            await self._pass_on(scope, answer)
+            await self._pass_on(scope, receive, answer)
         finally:
             self.meter.answered(scope, answer.status, perf_counter() - start)
 
-    async def _pass_on(self, scope: Scope, answer: _Answer) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         """Let the application answer; what it raises is an answer too."""
         scope["app"] = self.app
         try:
-            await self.app.router(scope, _nothing_more, answer)
+            await self.app.router(scope, receive, answer)
         except ThriftyError as error:
             status, content = refused(error)
             if status >= 500:
@@ -186,8 +186,3 @@ class _Answer:
         headers.append((b"content-length", str(len(body)).encode()))
         await self({"type": "http.response.start", "status": status, "headers": headers})
         await self({"type": "http.response.body", "body": body})
-
-
-async def _nothing_more() -> Message:
-    """Stand in for the rest of a body that was read already."""
-    return {"type": "http.request", "body": b"", "more_body": False}
