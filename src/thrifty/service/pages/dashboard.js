@@ -123,7 +123,7 @@ function drawMoney(activity, policy) {
 function drawFeatures(policy) {
   const names = policy.features.map((it) => plain(it.name));
   const traces = [
-    { name: "bought", type: "bar", x: names, y: policy.features.map((it) => it.bought), marker: { color: COLOURS.reward } },
+    { name: "bought", type: "bar", offsetgroup: 1, x: names, y: policy.features.map((it) => it.bought), marker: { color: COLOURS.reward } },
     { name: "spend", type: "bar", x: names, y: policy.features.map((it) => it.spend), yaxis: "y2", offsetgroup: 2, marker: { color: COLOURS.spend } },
   ];
   const more = {
