@@ -45,9 +45,7 @@ async def forgotten(port: int, count: int) -> None:
 async def measure(port: int, pid: int, requests: int, connections: int) -> None:
     """Load the service in ten parts, and print what each took."""
     world, part = World(LEVELS), requests // 10
-    await traffic(
-        port, "lending", world, connections=connections, cases=20, seed=0, tally=_light()
-    )
+    await traffic(port, "lending", world, connections=connections, cases=20, seed=0, tally=_light())
     print("  requests/s   p50 ms   p99 ms   max ms   service us/request   load us/request   MB")
     for k in range(10):
         tally = _light()

@@ -94,9 +94,7 @@ def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[st
             "decisions": pages[name]["counts"]["acted"],
             "noticed": pages[name]["noticed"],
             "shown": {key: pages[name][key] for key in ("reward", "spend", "gain")},
-            "drawn": {
-                key: sum(it[key] for it in series[name]) for key in ("reward", "spend")
-            },
+            "drawn": {key: sum(it[key] for it in series[name]) for key in ("reward", "spend")},
             "log": added_up(log, name),
         }
         for name in policies

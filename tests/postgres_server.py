@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests: started in a folder of its own, stopped and killed at will."""
+"""A real PostgreSQL server for tests, in a folder of its own, stopped and killed at will."""
 
 import os
 import shutil

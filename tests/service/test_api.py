@@ -209,9 +209,11 @@ def test_the_async_client(running: httpx.Client) -> None:
 
 
 def test_a_client_without_a_service_says_so() -> None:
-    with Client("http://127.0.0.1:9", retries=1) as client:
-        with pytest.raises(StoreUnavailable, match="cannot be reached"):
-            client.open("lending")
+    with (
+        Client("http://127.0.0.1:9", retries=1) as client,
+        pytest.raises(StoreUnavailable, match="cannot be reached"),
+    ):
+        client.open("lending")
 
 
 def test_the_document_says_what_there_is(running: httpx.Client) -> None:
@@ -248,8 +250,8 @@ def test_from_policy_toml_to_the_first_decision_in_seconds(tmp_path: Path) -> No
 
 def test_a_service_that_is_told_to_stop_says_goodbye_in_order(tmp_path: Path) -> None:
     policy = policy_file(tmp_path)
-    with served(policy, "--store", tmp_path / "store.db") as service:
-        with Client(service.url) as client:
-            client.open("lending")
+    store = tmp_path / "store.db"
+    with served(policy, "--store", store) as service, Client(service.url) as client:
+        client.open("lending")
     assert service.process.returncode == 0
     assert len(list((tmp_path / "store.db.snapshots").iterdir())) == 1

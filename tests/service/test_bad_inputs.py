@@ -102,7 +102,9 @@ def corpus(case: str, acted: str) -> list[tuple[str, str, str | None]]:
     )
     rest = '"history": "none"'
     costs = '"costs": {"income": 1, "history": 1}'
-    bad: list[tuple[str, str, str | None]] = [(reward, f'{{"reward": {it}}}', "reward") for it in NUMBERS]
+    bad: list[tuple[str, str, str | None]] = [
+        (reward, f'{{"reward": {it}}}', "reward") for it in NUMBERS
+    ]
     bad += [(cases, f'{{"free": {{"income": {it}}}}}', "free.income") for it in VALUES]
     bad += [
         (observe, f'{{"values": {{"income": {it}, {rest}}}, {costs}}}', "values.income")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.load import Tally, World, traffic
 from playwright.sync_api import Browser, Page, expect
 
-from benchmarks.load import Tally, World, traffic
 from small_service import LEVELS, Served, policy_file, run_apart, served
 from thrifty.client import Client
 

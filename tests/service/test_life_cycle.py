@@ -1,4 +1,4 @@
-"""Random lives of cases, against a model that a child could keep: on both stores, with reopening."""
+"""Random lives of cases against a simple model, on both stores, with reopening."""
 
 import asyncio
 import threading
@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from postgres_server import PostgresServer
 from service.desks import QUICK, Clock, Office, spec_of
@@ -210,13 +216,11 @@ def test_the_life_cycle(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=4 if kind == "postgres" else 8,
-            stateful_step_count=25,
+            max_examples=2 if kind == "postgres" else 5,
+            stateful_step_count=20,
             deadline=None,
             derandomize=True,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
-
-

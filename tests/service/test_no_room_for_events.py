@@ -29,8 +29,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     service = Served(policy_file(tmp_path), "--store", store, errors=tmp_path / "errors")
     path, acknowledged = "/v1/policies/lending/cases", []
     with httpx.Client(base_url=service.url, timeout=20, trust_env=False) as client:
-        for _ in range(20):
-            acknowledged.append(post(client, path, {}).json()["case"])
+        acknowledged += [post(client, path, {}).json()["case"] for _ in range(20)]
         largest = max(it.stat().st_size for it in tmp_path.iterdir())
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (largest + 30_000, -1))
         for k in range(400):

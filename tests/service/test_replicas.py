@@ -1,4 +1,4 @@
-"""Several replicas on PostgreSQL: kills, restarts, a learner that dies and one that is only paused."""
+"""Replicas on PostgreSQL: kills, restarts, a learner that dies and one that is only paused."""
 
 import asyncio
 import os
@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import httpx
-
 from benchmarks.load import World, connect
+
 from postgres_server import PostgresServer
 from small_service import LEVELS, Served, policy_file, run_apart
 from thrifty.client import AsyncClient
@@ -38,7 +38,8 @@ async def traffic(services: list[Served], seconds: float, said: set[str], seed: 
     async def one(k: int) -> None:
         rng = random.Random(f"{seed}/{k}")
         while time.monotonic() < until:
-            await live(*rng.sample(clients, 2), rng, said)
+            client, other = rng.sample(clients, 2)
+            await live(client, other, rng, said)
 
     await asyncio.gather(*(one(k) for k in range(6)))
     for client in clients:
@@ -60,7 +61,9 @@ def require_nothing_lost(store: Store, said: set[str]) -> None:
 def leader(services: list[Served]) -> Served | None:
     for service in services:
         try:
-            if httpx.get(f"{service.url}/v1/policies", timeout=1, trust_env=False).json()[0]["leads"]:
+            if httpx.get(f"{service.url}/v1/policies", timeout=1, trust_env=False).json()[0][
+                "leads"
+            ]:
                 return service
         except httpx.HTTPError:
             continue

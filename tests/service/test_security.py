@@ -10,7 +10,9 @@ import pytest
 
 from small_service import THRIFTY, policy_file, post, served
 from thrifty.client import Client
-from thrifty.errors import AccessDenied
+from thrifty.errors import AccessDenied, InvalidParameter, InvalidSpec
+from thrifty.service.access import add_key, read_keys
+from thrifty.service.serving import require_safe
 
 ENDPOINTS = [
     ("POST", "/v1/policies/{policy}/cases", "decide"),
@@ -42,9 +44,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
         ("admin", "default", ["admin"]),
         ("stranger", "other", ["decide", "read", "admin"]),
     ]:
-        options = [part for scope in scopes for part in ("--scope", scope)]
-        done = thrifty("key", name, "--tenant", tenant, *options, "--file", keys)
-        made[name] = done.stdout.strip()
+        made[name] = add_key(keys, name, tenant, scopes)
+    options = ("--tenant", "other", "--scope", "read", "--file", keys)
+    made["typed"] = thrifty("key", "typed", *options).stdout.strip()
     policies = [policy_file(folder), policy_file(folder, name="theirs", more='tenant = "other"')]
     store, errors = folder / "store.db", folder / "errors"
     with served(*policies, "--store", store, "--keys", keys, "--rate", 60, errors=errors) as it:
@@ -61,9 +63,7 @@ def ask(url: str, method: str, path: str, key: str | None) -> httpx.Response:
 
 def test_every_endpoint_is_in_the_list(guarded: tuple[str, dict[str, str], Path]) -> None:
     document = httpx.get(f"{guarded[0]}/openapi.json", trust_env=False).json()
-    there = {
-        (method.upper(), path) for path, it in document["paths"].items() for method in it
-    }
+    there = {(method.upper(), path) for path, it in document["paths"].items() for method in it}
     assert there == {(m, p) for m, p, _ in ENDPOINTS} | {("GET", "/healthz"), ("GET", "/readyz")}
     for method, path, _ in ENDPOINTS:
         assert document["paths"][path][method.lower()]["security"] == [{"key": []}]
@@ -139,25 +139,31 @@ def test_the_rate_is_limited(guarded: tuple[str, dict[str, str], Path]) -> None:
 
 def test_other_addresses_need_keys(tmp_path: Path) -> None:
     policy = policy_file(tmp_path)
-    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
-        done = thrifty("serve", policy, "--store", tmp_path / "s.db", "--host", host)
-        assert done.returncode == 2
-        assert "there are no keys" in done.stderr
+    done = thrifty("serve", policy, "--store", tmp_path / "s.db", "--host", "0.0.0.0")
+    assert done.returncode == 2
+    assert "there are no keys" in done.stderr
+    for host in ("::", "192.0.2.1", "example.org", "localhost.example.org", ""):
+        with pytest.raises(InvalidParameter, match="can be reached from elsewhere"):
+            require_safe(host, None)
+    for host in ("localhost", "127.0.0.1", "127.8.8.8", "::1"):
+        require_safe(host, None)
     assert not (tmp_path / "s.db").exists()
 
 
 def test_key_files_that_cannot_be_used(tmp_path: Path) -> None:
-    policy, keys = policy_file(tmp_path), tmp_path / "keys.toml"
+    keys = tmp_path / "keys.toml"
     for text in ("", "[[keys]]\n", '[[keys]]\nname = "a"\ntenant = "b"\nscopes = ["all"]\n'):
         keys.write_text(text)
-        done = thrifty("serve", policy, "--store", tmp_path / "s.db", "--keys", keys)
-        assert done.returncode == 2, done.stdout
-        assert "thrifty key" in done.stderr
+        with pytest.raises(InvalidSpec, match="thrifty key"):
+            read_keys(keys)
     keys.unlink()
-    assert thrifty("key", "a b", "--file", keys).returncode == 2
-    assert thrifty("key", "a", "--scope", "all", "--file", keys).returncode == 2
-    assert thrifty("key", "a", "--file", keys).returncode == 0
-    assert "has a key 'a' already" in thrifty("key", "a", "--file", keys).stderr
+    with pytest.raises(InvalidSpec, match="is no name"):
+        add_key(keys, "a b", "default", ["read"])
+    with pytest.raises(InvalidSpec, match="use decide, read, admin"):
+        add_key(keys, "a", "default", ["all"])
+    add_key(keys, "a", "default", ["read"])
+    with pytest.raises(InvalidSpec, match="has a key 'a' already"):
+        add_key(keys, "a", "default", ["read"])
 
 
 def test_without_keys_only_this_machine_is_served(tmp_path: Path) -> None:
