@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.kills import LEVELS, POLICY, start
+from benchmarks.kills import LEVELS, POLICY, end, start
 from benchmarks.load import Tally, World, traffic
 from thrifty.errors import SaveError
 from thrifty.service.auditing import folded
@@ -68,8 +68,7 @@ def main() -> int:
             port, "lending", World(LEVELS), connections=16, cases=50, seed=1, tally=Tally()
         )
         asyncio.run(load)
-        process.terminate()
-        process.wait()
+        end(process)
         store = open_store(str(path))
         spec = store.specs()[0]
         wanted, data = folded(store, spec).digest(), next(store.snapshots(spec))

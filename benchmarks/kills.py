@@ -75,6 +75,14 @@ def start(policy: Path, store: Path, port: int = 0) -> tuple[subprocess.Popen[st
     return process, int(found[1])
 
 
+def end(process: subprocess.Popen[str], *, kill: bool = False) -> None:
+    """Ask the service to stop, or end it as a power cut would."""
+    process.kill() if kill else process.terminate()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
 async def kill_often(
     policy: Path,
     store: Path,
@@ -103,11 +111,8 @@ async def kill_often(
             )
         )
         await asyncio.sleep(seconds * rng.uniform(0.2, 1.0))
-        process.kill()
+        end(process, kill=True)
         await asyncio.gather(load, return_exceptions=True)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
         seen.kills += 1
     if tally.errors:
         raise AssertionError(f"the service answered {tally.errors[:3]}")
@@ -141,8 +146,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         policy, store = Path(folder) / "policy.toml", Path(folder) / "store.db"
         policy.write_text(POLICY)
-        start(policy, store)[0].kill()  # compiles, if that was not done before
-        time.sleep(0.5)
+        end(start(policy, store)[0])  # compiles, if that was not done before
         begun = time.monotonic()
         world = World(LEVELS)
         seen = asyncio.run(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import uvloop
 
-from benchmarks.kills import LEVELS, POLICY, start
+from benchmarks.kills import LEVELS, POLICY, end, start
 from benchmarks.load import Tally, World, connect, traffic
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -93,8 +93,7 @@ def main() -> int:
         try:
             uvloop.run(measure(port, process.pid, options.requests, options.connections))
         finally:
-            process.terminate()
-            process.wait()
+            end(process)
     return 0
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from benchmarks.kills import LEVELS, POLICY, THRIFTY, start
+from benchmarks.kills import LEVELS, POLICY, THRIFTY, end, start
 from benchmarks.load import Tally, World, connect, one_life
 
 
@@ -79,14 +79,12 @@ def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[st
     for path in files:  # each declares its policy; the last one serves both
         process, port = start(path, store)
         if path is not files[-1]:
-            process.terminate()
-            process.wait()
+            end(process)
     tally = asyncio.run(soak(port, policies, seconds, connections))
     assert not tally.errors, tally.errors[:3]
     pages = {it["policy"]: it for it in shown(port, "/v1/policies")}
     series = {name: shown(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
-    process.terminate()
-    process.wait()
+    end(process)
     subprocess.run([str(THRIFTY), "export", str(store), "--out", str(log)], check=True)
     return [
         {
