@@ -12,7 +12,11 @@ import pytest
 from service.desks import Office, in_office
 from small_service import THRIFTY, policy_file
 from thrifty import Agent
+from thrifty.service.auditing import folded
+from thrifty.service.exporting import export, exported_events
+from thrifty.service.replaying import replay
 from thrifty.service.specification import read_spec
+from thrifty.service.stores import open_store
 
 
 def thrifty(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -114,6 +118,21 @@ def test_the_log_as_a_table_and_a_fresh_policy_taught_by_it(store: Path, tmp_pat
     nothing = thrifty("replay", store, policy)
     assert nothing.returncode == 2
     assert "is no exported log" in nothing.stderr
+
+
+def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
+    opened = open_store(str(store), read_only=True)
+    spec = opened.specs()[0]
+    wanted = folded(opened, spec)
+    assert export(opened, tmp_path / "log.parquet") == opened.count()
+    opened.close()
+    done = replay(spec, exported_events(tmp_path / "log.parquet", "lending"), tmp_path / "a.npz")
+    assert (done.learnt, done.cases) == (wanted.model.learnt, 24)
+    assert (done.reward, done.spend) == (wanted.totals.reward, wanted.totals.spend)
+    assert done.same_purchase == 24  # the same policy with the same seed
+    state, taught = wanted.model.policy.get_state(), Agent.load(tmp_path / "a.npz").policy
+    for name, array in taught.get_state().items():
+        assert array.tobytes() == state[name].tobytes(), name
 
 
 def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:
