@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from postgres_server import PostgresServer, postgres_programs
+
 THRIFTY = Path(sys.executable).with_name("thrifty")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -53,3 +55,26 @@ def browser() -> Iterator[Browser]:
         browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Start a real PostgreSQL server; where there is none the test is skipped, but never in CI."""
+    programs = postgres_programs()
+    if programs is None:
+        reason = "there is no PostgreSQL: apt-get install postgresql"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    server = PostgresServer(programs)
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of an empty store, once of each kind."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.new_database()

@@ -8,13 +8,18 @@ from typing import Annotated
 import typer
 
 from thrifty._version import __version__
+from thrifty.commands.audit import audit
 from thrifty.commands.compare import compare
 from thrifty.commands.example import example
+from thrifty.commands.export import export
 from thrifty.commands.figures import figures
 from thrifty.commands.init import init
+from thrifty.commands.key import key
 from thrifty.commands.list_ import list_
+from thrifty.commands.replay import replay
 from thrifty.commands.reproduce import reproduce
 from thrifty.commands.run import run
+from thrifty.commands.serve import serve
 from thrifty.commands.theory import theory
 from thrifty.commands.tune import tune
 from thrifty.commands.warmup import warmup
@@ -57,6 +62,11 @@ app.command()(tune)
 app.command()(figures)
 app.command()(theory)
 app.command()(warmup)
+app.command()(serve)
+app.command()(key)
+app.command()(audit)
+app.command()(export)
+app.command()(replay)
 
 
 def main() -> None:

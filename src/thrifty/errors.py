@@ -9,17 +9,25 @@
     │   ├── InvalidPurchase      a mask that does not fit the problem
     │   ├── InvalidObservation   codes or costs that cannot have been seen
     │   ├── InvalidAction        an action that does not exist or is not available
-    │   └── InvalidReward        a reward that is not a number in [0, 1]
+    │   ├── InvalidReward        a reward that is not a number in [0, 1]
+    │   └── InvalidField         a field of a request that cannot be used, by name
     ├── UnknownName (also a KeyError)
     ├── RoundError
     │   ├── OutOfTurn            a step of a round taken before or after its time
     │   ├── UnknownRound         a round that was never asked for
     │   ├── RoundClosed          a second reward for the same round
+    │   ├── KeyReused            an idempotency key that stands for another request
+    │   ├── TooManyOpen          no more rounds can be open at once
     │   └── EnvironmentEnded     no rounds are left to play
     ├── SaveError
     │   ├── ForeignFile          not a file of ours
     │   ├── DamagedFile          ours, but its checksum does not hold
     │   └── UnsupportedVersion   ours, but written in a format this version cannot read
+    ├── StoreError
+    │   ├── StoreInUse           another process holds the store
+    │   ├── StoreUnavailable     it cannot be written or read at the moment
+    │   └── BrokenLog            events that cannot have happened
+    ├── AccessDenied             no key, or one that does not open this
     ├── ClusterError             other machines that cannot be used, or are lost
     └── CheckFailed (also an AssertionError)
 
@@ -70,6 +78,14 @@ class InvalidReward(InvalidInput):
     """A reward that is not a number in [0, 1]."""
 
 
+class InvalidField(InvalidInput):
+    """A field of a request that cannot be used; `field` is its name."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+
+
 class UnknownName(ThriftyError, KeyError):
     """A name that is not among the ones known."""
 
@@ -92,6 +108,14 @@ class RoundClosed(RoundError):
     """A round that has had its reward already."""
 
 
+class KeyReused(RoundError):
+    """An idempotency key that stands for another request."""
+
+
+class TooManyOpen(RoundError):
+    """No more rounds can be open at once."""
+
+
 class EnvironmentEnded(RoundError):
     """No rounds are left to play."""
 
@@ -110,6 +134,30 @@ class DamagedFile(SaveError):
 
 class UnsupportedVersion(SaveError):
     """The file's format is not one that this version reads."""
+
+
+class StoreError(ThriftyError):
+    """A store cannot be used."""
+
+
+class StoreInUse(StoreError):
+    """Another process holds the store."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be written or read at the moment."""
+
+
+class BrokenLog(StoreError):
+    """The log holds an event that cannot have happened."""
+
+
+class AccessDenied(ThriftyError):
+    """No key was shown, or one that does not open this; `known` tells the two apart."""
+
+    def __init__(self, message: str, *, known: bool) -> None:
+        super().__init__(message)
+        self.known = known
 
 
 class ClusterError(ThriftyError):

@@ -45,8 +45,13 @@ def write_archive(
     >>> manifest, arrays["counts"].tolist()
     ({'kind': 'example'}, [0, 1, 2])
     """
+    replace_file(path, pack_archive(manifest, arrays))
+
+
+def pack_archive(manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return what `write_archive` writes."""
     members = {f"{name}.npy": _to_npy(name, array) for name, array in arrays.items()}
-    _replace(Path(path), _pack(_sealed(manifest, members), members))
+    return _pack(_sealed(manifest, members), members)
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -58,9 +63,21 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
         raise SaveError(
             f"{path} cannot be read ({error}): check the path and its permissions."
         ) from error
+    return unpack_archive(data, path)
+
+
+def unpack_archive(
+    data: bytes, path: Path = Path("the archive")
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read back what `pack_archive` returned; `path` is what messages call it."""
     members = _unpack(path, data)
     envelope = _opened(path, members.pop(_MANIFEST))
     return envelope["content"], _checked_arrays(path, members, envelope["members"])
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file that appears complete or not at all, and is on the disk when this returns."""
+    _replace(Path(path), data)
 
 
 def _to_npy(name: str, array: NDArray[Any]) -> bytes:
@@ -156,6 +173,7 @@ def _unpack(path: Path, data: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
+            _require_unexpanded(archive, len(data))
             members = {name: archive.read(name) for name in names}
     except Exception as error:  # zipfile lets a dozen unrelated types escape on damaged input
         if ours:
@@ -168,6 +186,12 @@ def _unpack(path: Path, data: bytes) -> dict[str, bytes]:
     if len(members) != len(names) or _MANIFEST not in members:
         raise _damaged(path, "its manifest is missing or a member stands twice")
     return members
+
+
+def _require_unexpanded(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse members that claim more than the file holds: ours are stored, not compressed."""
+    if sum(member.file_size for member in archive.infolist()) > size:
+        raise ValueError("its members would be larger than the file")
 
 
 def _foreign(path: Path) -> ForeignFile:

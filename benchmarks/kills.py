@@ -1,0 +1,179 @@
+"""`python -m benchmarks.kills`: kill -9 at random moments under load, and what is left afterwards.
+
+Every answer that arrived is remembered. After the last restart each of them must be in the log,
+each once; and the state that the service had after all these restarts must be, bit for bit, the one
+that an undisturbed fold of the log gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.load import Tally, World, traffic
+from thrifty.service.auditing import audit, folded
+from thrifty.service.desk import Desk
+from thrifty.service.stores import open_store
+
+THRIFTY = Path(sys.executable).with_name("thrifty")
+_STEPS = {"opened": "cases", "acted": "observations", "rewarded": "reward"}
+POLICY = """
+[policy]
+name = "lending"
+policy = "scout"
+[[features]]
+name = "income"
+levels = ["low", "high"]
+[[features]]
+name = "history"
+levels = ["none", "clean", "arrears"]
+[[features]]
+name = "age"
+levels = ["young", "old"]
+[actions]
+names = ["decline", "approve"]
+"""
+LEVELS = {"income": ("low", "high"), "history": ("none", "clean"), "age": ("young", "old")}
+
+
+@dataclass
+class Killing:
+    """What was seen."""
+
+    kills: int = 0
+    acknowledged: int = 0
+    events: int = 0
+    lost: list[str] = field(default_factory=list)
+    twice: list[str] = field(default_factory=list)
+    restarts: list[float] = field(default_factory=list)
+    state: str = ""
+
+    @property
+    def slowest_restart(self) -> float:
+        """From the start of the process to the first answer, in seconds."""
+        return max(self.restarts)
+
+
+def start(policy: Path, store: Path, port: int = 0) -> tuple[subprocess.Popen[str], int]:
+    """Start the service, and return its process and port once it listens."""
+    command = [str(THRIFTY), "serve", str(policy), "--store", str(store), "--port", str(port)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    found = re.search(r":(\d+)\s*$", process.stdout.readline())
+    assert found, "the service did not start"
+    return process, int(found[1])
+
+
+def end(process: subprocess.Popen[str], *, kill: bool = False) -> None:
+    """Ask the service to stop, or end it as a power cut would."""
+    process.kill() if kill else process.terminate()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+async def kill_often(
+    policy: Path,
+    store: Path,
+    world: World,
+    *,
+    kills: int,
+    seconds: float,
+    rng: random.Random,
+    connections: int = 32,
+) -> Killing:
+    """Kill the service again and again, then compare what it said with what it knows."""
+    seen, tally = Killing(), Tally()
+    for k in range(kills):
+        begun = time.monotonic()
+        process, port = start(policy, store)
+        seen.restarts.append(time.monotonic() - begun)
+        load = asyncio.create_task(
+            traffic(
+                port,
+                "lending",
+                world,
+                connections=connections,
+                cases=10**6,
+                seed=k,
+                tally=tally,
+            )
+        )
+        await asyncio.sleep(seconds * rng.uniform(0.2, 1.0))
+        end(process, kill=True)
+        await asyncio.gather(load, return_exceptions=True)
+        seen.kills += 1
+    if tally.errors:
+        raise AssertionError(f"the service answered {tally.errors[:3]}")
+    return await asyncio.to_thread(_compared, seen, tally, store)
+
+
+def _compared(seen: Killing, tally: Tally, path: Path) -> Killing:
+    store = open_store(str(path))
+    spec = store.specs()[0]
+    desk = Desk(store)  # by snapshot and tail, as the service itself starts
+    seen.state = desk.book(spec.tenant, spec.name).digest()
+    if seen.state != folded(store, spec).digest():
+        raise AssertionError("the state after restarts is not that of an undisturbed replay")
+    found = store.cases(list(tally.acknowledged))
+    for case, steps in tally.acknowledged.items():
+        there = Counter(_STEPS[event.kind] for event in found.get(case, []))
+        seen.acknowledged += len(steps)
+        seen.lost += [f"{case} {step}" for step in steps if not there[step]]
+        seen.twice += [f"{case} {step}" for step, count in there.items() if count > 1]
+    seen.events = store.count()
+    store.close()
+    return seen
+
+
+def main() -> int:
+    """Kill as often as asked for, and print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=2.0, help="the longest time between two")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        policy, store = Path(folder) / "policy.toml", Path(folder) / "store.db"
+        policy.write_text(POLICY)
+        end(start(policy, store)[0])  # compiles, if that was not done before
+        begun = time.monotonic()
+        world = World(LEVELS)
+        seen = asyncio.run(
+            kill_often(
+                policy,
+                store,
+                world,
+                kills=options.kills,
+                seconds=options.seconds,
+                rng=random.Random(7),
+            )
+        )
+        reader = open_store(str(store), read_only=True)
+        proof = audit(reader, reader.specs()[0])
+        reader.close()
+        restarts = sorted(seen.restarts)
+        print(f"kills                     {seen.kills}")
+        print(f"acknowledged              {seen.acknowledged}")
+        print(f"events in the log         {seen.events}")
+        print(f"lost                      {len(seen.lost)}")
+        print(f"applied twice             {len(seen.twice)}")
+        print(f"restart, median           {restarts[len(restarts) // 2]:.2f} s")
+        print(f"restart, slowest          {restarts[-1]:.2f} s")
+        print(f"decisions made again      {proof.decisions}, first difference: {proof.difference}")
+        print(f"took                      {time.monotonic() - begun:.0f} s")
+    return int(bool(seen.lost or seen.twice or proof.difference))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

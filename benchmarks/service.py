@@ -1,0 +1,101 @@
+"""`python -m benchmarks.service`: whole cases on SQLite, 32 connections, every event on the disk.
+
+The load generator shares the machine's cores with the service. Memory is looked at all along; cases
+that nobody ends are among the traffic, so that their deadline has to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import uvloop
+
+from benchmarks.kills import LEVELS, POLICY, end, start
+from benchmarks.load import Tally, World, connect, traffic
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid: int) -> float:
+    """Return the resident memory of a process, in MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 1e6
+
+
+def processor(pid: int) -> float:
+    """Return the seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+async def forgotten(port: int, count: int) -> None:
+    """Open cases that nobody will end."""
+    line = await connect(port)
+    for _ in range(count):
+        await line.post("/v1/policies/lending/cases", {}, os.urandom(8).hex())
+    line.transport.close()
+
+
+async def measure(port: int, pid: int, requests: int, connections: int) -> None:
+    """Load the service in ten parts, and print what each took."""
+    world, part = World(LEVELS), requests // 10
+    await traffic(port, "lending", world, connections=connections, cases=20, seed=0, tally=_light())
+    print("  requests/s   p50 ms   p99 ms   max ms   service us/request   load us/request   MB")
+    for k in range(10):
+        tally = _light()
+        begun, service, own = time.perf_counter(), processor(pid), time.process_time()
+        await asyncio.gather(
+            forgotten(port, part // 60),
+            traffic(
+                port,
+                "lending",
+                world,
+                connections=connections,
+                cases=max(1, part // connections // 3),
+                seed=k + 1,
+                tally=tally,
+            ),
+        )
+        seconds, number = time.perf_counter() - begun, len(tally.seconds) + part // 60
+        took = sorted(tally.seconds)
+        assert not tally.errors, tally.errors[:3]
+        print(
+            f"{number / seconds:12.0f} {1e3 * took[len(took) // 2]:8.1f} "
+            f"{1e3 * took[int(0.99 * len(took))]:8.1f} {1e3 * took[-1]:8.1f} "
+            f"{1e6 * (processor(pid) - service) / number:20.0f} "
+            f"{1e6 * (time.process_time() - own) / number:17.0f} {memory(pid):6.0f}",
+            flush=True,
+        )
+
+
+def _light() -> Tally:
+    return Tally(keep_cases=False)
+
+
+def main() -> int:
+    """Start a service, load it, and print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description=__doc__)
+    parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--connections", type=int, default=32)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        policy, store = Path(folder) / "policy.toml", Path(folder) / "store.db"
+        policy.write_text(POLICY + '[reward_rule]\ndeadline = "20s"\n')
+        begun = time.perf_counter()
+        process, port = start(policy, store)
+        print(f"from the command to the first socket: {time.perf_counter() - begun:.2f} s")
+        try:
+            uvloop.run(measure(port, process.pid, options.requests, options.connections))
+        finally:
+            end(process)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

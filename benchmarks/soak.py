@@ -1,0 +1,119 @@
+"""`python -m benchmarks.soak`: two policies in worlds that drift, and books that must agree.
+
+What the dashboard shows at the end is compared with what the exported log adds up to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from benchmarks.kills import LEVELS, POLICY, THRIFTY, end, start
+from benchmarks.load import Tally, World, connect, one_life
+
+
+@dataclass
+class Drift:
+    """Rewards that depend on another feature every few seconds."""
+
+    every: float = 20.0
+
+    def reward(self, rng: random.Random, values: Mapping[str, str], action: str) -> float:
+        """Pay for the right action, most of the time."""
+        feature = ("income", "history", "age")[int(time.monotonic() / self.every) % 3]
+        level = values.get(feature)
+        right = "approve" if level in ("high", "clean", "old") else "decline"
+        return float(rng.random() < (0.9 if level is not None and action == right else 0.3))
+
+
+async def soak(port: int, policies: list[str], seconds: float, connections: int) -> Tally:
+    """Make traffic for all policies until the time is over."""
+    tally, until = Tally(keep_cases=False), time.monotonic() + seconds
+    world = World(LEVELS, reward=Drift().reward)
+
+    async def one(k: int) -> None:
+        line, rng = await connect(port), random.Random(k)
+        while time.monotonic() < until:
+            await one_life(line, policies[k % len(policies)], world, rng, tally)
+        line.transport.close()
+
+    await asyncio.gather(*(one(k) for k in range(connections)))
+    return tally
+
+
+def shown(port: int, path: str) -> Any:
+    """Return what the dashboard asks for."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
+        return json.load(answer)
+
+
+def added_up(log: Path, policy: str) -> dict[str, float]:
+    """Return the totals of a policy, from the exported log alone."""
+    rows = pl.read_parquet(log).filter(pl.col("policy") == policy)
+    reward = float(rows.filter(pl.col("learnt"))["reward"].sum())
+    spend = float(rows["spend"].sum())
+    return {"reward": reward, "spend": spend, "gain": reward - spend}
+
+
+def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[str, Any]]:
+    """Run the soak in a folder; return for each policy what was shown and what adds up."""
+    policies = ["lending", "borrowing"]
+    files = []
+    for name in policies:
+        files.append(folder / f"{name}.toml")
+        files[-1].write_text(POLICY.replace('"lending"', f'"{name}"'))
+    store, log = folder / "store.db", folder / "log.parquet"
+    for path in files:  # each declares its policy; the last one serves both
+        process, port = start(path, store)
+        if path is not files[-1]:
+            end(process)
+    tally = asyncio.run(soak(port, policies, seconds, connections))
+    assert not tally.errors, tally.errors[:3]
+    pages = {it["policy"]: it for it in shown(port, "/v1/policies")}
+    series = {name: shown(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
+    end(process)
+    subprocess.run([str(THRIFTY), "export", str(store), "--out", str(log)], check=True)
+    return [
+        {
+            "policy": name,
+            "decisions": pages[name]["counts"]["acted"],
+            "noticed": pages[name]["noticed"],
+            "shown": {key: pages[name][key] for key in ("reward", "spend", "gain")},
+            "drawn": {key: sum(it[key] for it in series[name]) for key in ("reward", "spend")},
+            "log": added_up(log, name),
+        }
+        for name in policies
+    ]
+
+
+def main() -> int:
+    """Soak, compare, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = compared(Path(folder), options.seconds)
+    wrong = 0
+    for row in rows:
+        print(json.dumps(row))
+        for key, value in row["log"].items():
+            wrong += abs(row["shown"][key] - value) > 1e-6 * max(1.0, abs(value))
+    print("the dashboard and the exported log agree" if not wrong else "THEY DIFFER")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

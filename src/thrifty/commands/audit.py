@@ -1,0 +1,48 @@
+"""`thrifty audit`: proves that the log explains every decision."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from thrifty.commands.needs import service_installed
+from thrifty.commands.serve import StoreAddress
+from thrifty.commands.show import AsJson, show_json
+
+
+def audit(
+    store: StoreAddress,
+    policy: Annotated[str | None, typer.Option(help="Only this policy.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make every decision of a store again, from its log alone, and compare bit for bit.
+
+    Also the snapshots are compared with the log, and what became of every reward with the rule.
+    The first difference is named, and the exit code is then 1. A service may go on meanwhile.
+
+    Example: thrifty audit thrifty.db
+    """
+    with service_installed():
+        from thrifty.service.auditing import audit as audited
+        from thrifty.service.stores import open_store
+    opened = open_store(store, read_only=True)
+    try:
+        audits = [audited(opened, it) for it in opened.specs() if policy in (None, it.name)]
+    finally:
+        opened.close()
+    if as_json:
+        show_json([asdict(it) for it in audits])
+    else:
+        for it in audits:
+            verdict = "every decision follows from the log, bit for bit"
+            if it.difference is not None:
+                verdict = f"FIRST DIFFERENCE: {it.difference}"
+            typer.echo(
+                f"{it.policy}: {it.events} events, {it.decisions} decisions made again, "
+                f"{it.learnt} rounds learnt, {it.snapshots} snapshots compared; {verdict}."
+            )
+            typer.echo(f"  state {it.state}")
+    if any(it.difference is not None for it in audits):
+        raise typer.Exit(1)

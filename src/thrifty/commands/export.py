@@ -1,0 +1,30 @@
+"""`thrifty export`: the log as a Parquet file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thrifty.commands.needs import service_installed
+from thrifty.commands.serve import StoreAddress
+
+
+def export(
+    store: StoreAddress,
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("log.parquet"),
+) -> None:
+    """Write the log of a store to a Parquet file, one row for each event.
+
+    Example: thrifty export thrifty.db --out log.parquet
+    """
+    with service_installed():
+        from thrifty.service.exporting import export as exported
+        from thrifty.service.stores import open_store
+    opened = open_store(store, read_only=True)
+    try:
+        count = exported(opened, out)
+    finally:
+        opened.close()
+    typer.echo(f"{count} events: {out}")

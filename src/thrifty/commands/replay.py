@@ -1,0 +1,37 @@
+"""`thrifty replay`: a fresh policy learns what an exported log knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thrifty.commands.needs import service_installed
+
+
+def replay(
+    log: Annotated[Path, typer.Argument(help="A file that `thrifty export` wrote.")],
+    policy: Annotated[Path, typer.Argument(help="policy.toml of the fresh policy.")],
+    of: Annotated[
+        str | None, typer.Option(help="The policy in the log; by default of the same name.")
+    ] = None,
+    save: Annotated[Path, typer.Option(help="Where to save the agent.")] = Path("agent.npz"),
+) -> None:
+    """Teach a fresh policy the rounds of a log, and save it for `agent = ...` in its policy.toml.
+
+    The features, levels and actions must be those of the log; the policy, its parameters, its seed,
+    prices and the reward rule may be others.
+
+    Example: thrifty replay log.parquet new.toml --of lending
+    """
+    with service_installed():
+        from thrifty.service.exporting import exported_events
+        from thrifty.service.replaying import replay as replayed
+        from thrifty.service.specification import read_spec
+    spec = read_spec(policy)
+    done = replayed(spec, exported_events(log, of or spec.name), save)
+    typer.echo(
+        f"{spec.name}: {done.learnt} rounds learnt of {done.cases} cases; it would have bought the "
+        f"same in {done.same_purchase} of them. Saved: {save}"
+    )

@@ -1,0 +1,64 @@
+"""`thrifty serve`: decides live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thrifty.commands.needs import service_installed
+
+StoreAddress = Annotated[
+    str, typer.Argument(help="The store: the path of a file, or postgresql://...")
+]
+
+
+def serve(
+    policies: Annotated[
+        list[Path] | None,
+        typer.Argument(help="policy.toml files; the store's own policies are served as well."),
+    ] = None,
+    store: Annotated[
+        str, typer.Option(help="Where the log is kept: a file, or postgresql://...")
+    ] = "thrifty.db",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but this machine's own needs --keys.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    keys: Annotated[Path | None, typer.Option(help="File of keys; `thrifty key` makes it.")] = None,
+    rate: Annotated[
+        float, typer.Option(min=1, help="Requests a second that each key may make.")
+    ] = 10_000,
+    most_open: Annotated[
+        int, typer.Option(min=1, help="Cases that a policy may have open at once.")
+    ] = 100_000,
+) -> None:
+    """Serve policies: which features to buy for a case, then which action; learns late.
+
+    Everything is in the store, and on its disk before it is acknowledged. The dashboard is at /,
+    metrics for Prometheus at /metrics, the contract at /openapi.json.
+
+    Example: thrifty serve policy.toml
+    """
+    with service_installed():
+        from thrifty.service.access import read_keys
+        from thrifty.service.api import create_app
+        from thrifty.service.desk import Desk, Settings
+        from thrifty.service.gate import Limits
+        from thrifty.service.serving import make_server, require_safe
+        from thrifty.service.specification import read_spec
+        from thrifty.service.stores import open_store
+    known = None if keys is None else read_keys(keys)
+    require_safe(host, known)
+    specs = [read_spec(path) for path in policies or ()]
+    opened = open_store(store)
+    try:
+        desk = Desk(opened, specs, Settings(most_open=most_open))
+        names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
+        app = create_app(desk, known, Limits(rate=rate))
+        make_server(app, host, port, lambda url: typer.echo(f"Serving {names} on {url}")).run()
+    except KeyboardInterrupt:
+        typer.echo("Stopped.", err=True)
+    finally:
+        opened.close()

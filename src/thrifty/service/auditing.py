@@ -1,0 +1,187 @@
+"""Proof that the log explains itself: every decision made again, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from thrifty.errors import SaveError, ThriftyError
+from thrifty.rounds import Observation
+from thrifty.service import decisions
+from thrifty.service.books import Book
+from thrifty.service.cases import Case
+from thrifty.service.events import OPENED, REWARDED, SETTLED, START, Event, Position
+from thrifty.service.model import Model
+from thrifty.service.snapshots import thaw
+from thrifty.service.specification import PolicySpec
+from thrifty.service.stores.base import Store
+
+CHUNK = 2000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first event that says something else than follows from the events before it."""
+
+    seq: int
+    case: str
+    what: str
+    logged: Any
+    computed: Any
+
+    def __str__(self) -> str:
+        return (
+            f"event {self.seq}, case {self.case}: {self.what} is {self.logged!r} in the log, and "
+            f"{self.computed!r} follows from the events before it"
+        )
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was checked of a policy, and the first difference if there is one."""
+
+    policy: str
+    events: int
+    decisions: int
+    learnt: int
+    snapshots: int
+    state: str
+    difference: Difference | None
+
+
+def audit(store: Store, spec: PolicySpec) -> Audit:
+    """Fold a policy's log anew, make every decision again and compare the snapshots with it."""
+    checked = _Checked(store, spec)
+    difference = checked.first_difference()
+    book = folded(store, spec)
+    fingerprint = book.digest()
+    snapshots = 0
+    for data in store.snapshots(spec):
+        short = _continued(store, spec, data)
+        if short is None:
+            continue
+        snapshots += 1
+        if short.digest() != fingerprint and difference is None:
+            seq = short.position.seq
+            difference = Difference(
+                seq, "any", "the state by snapshot", short.digest(), fingerprint
+            )
+    return Audit(
+        policy=spec.id,
+        events=checked.events,
+        decisions=checked.decisions,
+        learnt=book.model.learnt,
+        snapshots=snapshots,
+        state=fingerprint,
+        difference=difference,
+    )
+
+
+def folded(store: Store, spec: PolicySpec, book: Book | None = None) -> Book:
+    """Return the book of a policy, with the whole log in it."""
+    book = Book(spec) if book is None else book
+    for event in log_of(store, spec, book.position):
+        book.apply(event)
+    return book
+
+
+def log_of(store: Store, spec: PolicySpec, after: Position = START) -> Iterator[Event]:
+    """Yield a policy's events in their order."""
+    while chunk := store.read(after, CHUNK):
+        for event in chunk:
+            if (event.tenant, event.policy) == (spec.tenant, spec.name):
+                yield event
+        after = chunk[-1].position
+
+
+def _continued(store: Store, spec: PolicySpec, data: bytes) -> Book | None:
+    try:
+        return folded(store, spec, thaw(data, spec, store))
+    except SaveError:
+        return None
+
+
+class _Rounds:
+    """Keeps the rounds that a book would have learnt."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[Observation, int, float]] = deque()
+
+    def learn(self, observation: Observation, action: int, reward: float) -> None:
+        self.waiting.append((observation, action, reward))
+
+
+class _Checked:
+    """One pass over the log for what was learnt, beside one over the decisions."""
+
+    def __init__(self, store: Store, spec: PolicySpec) -> None:
+        self.store, self.spec = store, spec
+        self.events = self.decisions = 0
+        self.rule_broken: Difference | None = None
+
+    def first_difference(self) -> Difference | None:
+        model, rounds = Model(self.spec), self._rounds()
+        found = None
+        for event, opened in self.store.decisions(self.spec):
+            while model.learnt < (event.basis or 0):
+                step = next(rounds, None)
+                if step is None:
+                    return found or _difference(event, "basis", event.basis, model.learnt)
+                model.learn(*step)
+            self.decisions += 1
+            found = found or self._decided_otherwise(model, event, opened)
+        for step in rounds:
+            model.learn(*step)
+        both = [it for it in (found, self.rule_broken) if it is not None]
+        return min(both, key=lambda it: it.seq, default=None)
+
+    def _rounds(self) -> Iterator[tuple[Observation, int, float]]:
+        kept = _Rounds()
+        book = Book(self.spec, kept)
+        for event in log_of(self.store, self.spec):
+            self.events += 1
+            if self.rule_broken is None:
+                self.rule_broken = self._ruled_otherwise(book, event)
+            book.apply(event)
+            while kept.waiting:
+                yield kept.waiting.popleft()
+
+    def _ruled_otherwise(self, book: Book, event: Event) -> Difference | None:
+        if event.kind not in (REWARDED, SETTLED):
+            return None
+        case = book.cases.get(event.case)
+        if case is None:
+            case = Case.of(self.store.cases([event.case])[event.case][: event.step])
+        if event.kind == SETTLED:
+            again = decisions.settle(self.spec, case, event.at)
+        else:
+            ticket = decisions.Ticket(event.at)
+            again = decisions.reward(self.spec, case, event.body["reward"], ticket)
+        return _compared(event, again.body)
+
+    def _decided_otherwise(self, model: Model, event: Event, opened: Event) -> Difference | None:
+        try:
+            if event.kind == OPENED:
+                free = event.body["free"]
+                again = decisions.chosen(self.spec, model, event.case, free, event.at)
+            else:
+                again = decisions.decided_action(
+                    self.spec, model, event.case, opened.body, event.body
+                )
+        except (ThriftyError, LookupError, TypeError, ValueError) as error:
+            return _difference(event, "the event", "readable", f"not usable ({error!r})")
+        return _compared(event, again)
+
+
+def _compared(event: Event, again: Mapping[str, Any]) -> Difference | None:
+    for name, value in json.loads(json.dumps(again)).items():
+        if event.body.get(name) != value:
+            return _difference(event, name, event.body.get(name), value)
+    return None
+
+
+def _difference(event: Event, what: str, logged: Any, computed: Any) -> Difference:
+    return Difference(event.position.seq, event.case, what, logged, computed)

@@ -1,0 +1,162 @@
+"""The bodies of requests: strict, and refused with the name of the field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from thrifty.errors import InvalidField
+
+MOST_VALUES = 256
+MOST_NESTED = 8
+_MANY_BRACKETS = 16
+
+
+def _value(given: object) -> str | float:
+    if isinstance(given, str) and len(given) <= 200:
+        return given
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        if -1e300 < given < 1e300:
+            return float(given)
+        raise ValueError("a value is a finite number")
+    raise ValueError("a value is a level's name of at most 200 characters, or a number")
+
+
+_VALUE_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "maxLength": 200},
+        {"type": "number", "exclusiveMinimum": -1e300, "exclusiveMaximum": 1e300},
+    ]
+}
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Value = Annotated[str | float, PlainValidator(_value), WithJsonSchema(_VALUE_SCHEMA)]
+Number = Annotated[float, Field(allow_inf_nan=False, gt=-1e300, lt=1e300)]
+
+
+class Body(BaseModel):
+    """Takes nothing for granted: no unknown fields, no text for numbers, no NaN."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class OpeningBody(Body):
+    """What is known of a case before anything is bought."""
+
+    free: dict[Name, Value] = Field(
+        default_factory=dict,
+        max_length=MOST_VALUES,
+        description="Values known without paying, by feature: a level's name, or a number "
+        "where policy.toml gives edges.",
+    )
+
+
+class ObservationBody(Body):
+    """What came of the purchase: for each feature a value and its cost, or that there was none."""
+
+    values: dict[Name, Value] = Field(
+        default_factory=dict, max_length=MOST_VALUES, description="Values bought, by feature."
+    )
+    costs: dict[Name, Number] = Field(
+        default_factory=dict,
+        max_length=MOST_VALUES,
+        description="What each of them cost, in the policy's unit; also of an unavailable one.",
+    )
+    unavailable: list[Name] = Field(
+        default_factory=list,
+        max_length=MOST_VALUES,
+        description="Features that were to be bought and could not be had.",
+    )
+    available: list[Name] | None = Field(
+        default=None, max_length=1024, description="The actions to choose from; without it, all."
+    )
+
+
+class RewardBody(Body):
+    """What came of the action."""
+
+    reward: Number = Field(description="In the policy's unit, within its range.")
+
+
+class AbandonBody(Body):
+    """Nothing: an empty object, or no body at all."""
+
+
+B = TypeVar("B", bound=Body)
+
+
+def parse_body(kind: type[B], data: bytes) -> tuple[B, Any]:
+    """Return a request's body, and its JSON.
+
+    >>> parse_body(RewardBody, b'{"reward": 2}')[0].reward
+    2.0
+    >>> parse_body(RewardBody, b'{"reward": "2"}')
+    Traceback (most recent call last):
+        ...
+    thrifty.errors.InvalidField: reward: Input should be a valid number.
+    """
+    content = strict_json(data or b"{}")
+    try:
+        return kind.model_validate(content), content
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        field = ".".join(str(part) for part in first["loc"] if part != "[key]") or "body"
+        raise InvalidField(field, f"{first['msg']}.") from error
+
+
+def strict_json(data: bytes) -> Any:
+    """Return what a body says; text that means two things is refused.
+
+    >>> strict_json(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+        ...
+    thrifty.errors.InvalidField: a: this name stands twice in one object: leave one out.
+    """
+    try:
+        text = data.decode()
+        if max(text.count("{"), text.count("[")) > _MANY_BRACKETS:
+            _require_shallow(text)
+        return json.loads(text, object_pairs_hook=_distinct)
+    except InvalidField:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidField(
+            "body", f"this is no JSON ({error}): send an object in UTF-8."
+        ) from error
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidField(twice, "this name stands twice in one object: leave one out.")
+    return content
+
+
+def _require_shallow(text: str) -> None:
+    depth, inside, escaped = 0, False, False
+    for sign in text:
+        if inside:
+            inside = escaped or sign != '"'
+            escaped = sign == "\\" and not escaped
+        elif sign == '"':
+            inside = True
+        elif sign in "[{":
+            depth += 1
+            if depth > MOST_NESTED:
+                raise InvalidField(
+                    "body", f"it is nested more than {MOST_NESTED} deep: flatten it."
+                )
+        elif sign in "]}":
+            depth -= 1

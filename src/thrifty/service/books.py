@@ -1,0 +1,167 @@
+"""The fold: what a policy knows, has open and has spent, as the log tells it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from thrifty.errors import BrokenLog
+from thrifty.rounds import Observation
+from thrifty.service.cases import CLOSED, Case, observation
+from thrifty.service.events import (
+    ABANDONED,
+    ACTED,
+    LATE,
+    LATE_LEARNT,
+    LEARNT,
+    OPENED,
+    REWARDED,
+    SETTLED,
+    Event,
+    Position,
+)
+from thrifty.service.model import Model
+from thrifty.service.specification import PolicySpec
+from thrifty.service.totals import Totals
+
+LOOK_EVERY = 32
+"""After so many rounds learnt the policy is asked what it has noticed."""
+
+
+class Learner(Protocol):
+    """Something that learns rounds."""
+
+    def learn(self, observation: Observation, action: int, reward: float) -> None:
+        """Learn from a round, in money."""
+
+
+class Book:
+    """The state of one policy: a function of its specification and its events, in their order.
+
+    Only open cases are kept; what was closed is in the log.
+    """
+
+    def __init__(self, spec: PolicySpec, learner: Learner | None = None) -> None:
+        self.spec = spec
+        self.learner = Model(spec) if learner is None else learner
+        self.cases: OrderedDict[str, Case] = OrderedDict()
+        self.totals = Totals(looked=getattr(getattr(self.learner, "policy", None), "rounds", 0))
+        self.position = Position()
+
+    @property
+    def model(self) -> Model:
+        """What decides; a book that only follows the log has none."""
+        if not isinstance(self.learner, Model):
+            raise AssertionError("this book has no model")
+        return self.learner
+
+    def apply(self, event: Event) -> None:
+        """Take the next event of the log."""
+        if event.position <= self.position:
+            raise BrokenLog(
+                f"event {event.position.seq} comes after {self.position.seq}: the log is out of "
+                "order, restore a copy of the store."
+            )
+        try:
+            self._apply(event)
+        except (LookupError, TypeError, ValueError) as error:  # of ours, or of a body's shape
+            raise BrokenLog(
+                f"event {event.position.seq} of case {event.case} cannot have happened ({error}): "
+                "restore a copy of the store."
+            ) from error
+        self.position = event.position
+
+    def _apply(self, event: Event) -> None:
+        case = self.cases.get(event.case)
+        if case is not None or event.kind == OPENED:
+            self._apply_to(case or Case(event.case), event)
+        elif event.kind != REWARDED:
+            raise BrokenLog(
+                f"event {event.position.seq} is about case {event.case}, which is not open: "
+                "restore a copy of the store."
+            )
+        self._count(event, case)
+
+    def _apply_to(self, case: Case, event: Event) -> None:
+        case.apply(event)
+        if event.kind == OPENED:
+            self.cases[case.id] = case
+        elif case.status == CLOSED:
+            self.cases.pop(case.id, None)
+
+    def _count(self, event: Event, case: Case | None) -> None:
+        totals, body = self.totals, event.body
+        if event.kind == OPENED:
+            totals.opened(event.at, body["buy"])
+        elif event.kind == ACTED:
+            totals.acted(event.at, body)
+        elif event.kind == REWARDED:
+            self._rewarded(event, case)
+        elif event.kind == ABANDONED:
+            totals.counts["abandoned"] += 1
+        elif event.kind == SETTLED:
+            totals.counts["expired"] += 1
+            if body["reward"] is not None and case is not None:
+                self._learn(event.at, case.observation(self.spec), case, body["reward"])
+
+    def _rewarded(self, event: Event, case: Case | None) -> None:
+        totals, body, use = self.totals, event.body, event.body["use"]
+        totals.counts["rewarded"] += 1
+        totals.counts[f"rewarded {use}"] += 1
+        if case is not None and case.acted is not None:
+            totals.waited((event.at - case.acted.at) / 1e6)
+        if use in (LATE, LATE_LEARNT):
+            totals.late.append(event.case)
+        if use == LEARNT and case is not None:
+            self._learn(event.at, case.observation(self.spec), case, body["reward"])
+        elif use == LATE_LEARNT:
+            seen = observation(self.spec, body["opened"], body["acted"])
+            self._learn(event.at, seen, None, body["reward"], body["acted"]["action"])
+
+    def _learn(
+        self, at: int, seen: Observation, case: Case | None, reward: float, action: str = ""
+    ) -> None:
+        if case is not None and case.acted is not None:
+            action = case.acted.body["action"]
+        self.learner.learn(seen, self.spec.problem.action_index(action), reward)
+        self.totals.learnt(at, reward)
+        if self.totals.counts["learnt"] % LOOK_EVERY == 0:
+            self._look(at)
+
+    def _look(self, at: int) -> None:
+        """Note what the policy has noticed since it was asked last."""
+        policy = getattr(self.learner, "policy", None)
+        fresh = [it for it in getattr(policy, "events", ()) if it.round >= self.totals.looked]
+        for it in fresh:
+            self.totals.noticed[it.kind] += 1
+            notice = {"at": at, "round": it.round, "kind": it.kind, "feature": it.feature}
+            self.totals.notices.append(notice)
+        self.totals.looked = getattr(policy, "rounds", 0)
+
+    def overdue(self, at: int) -> Iterator[Case]:
+        """Yield the cases whose deadline has passed, oldest first."""
+        for case in self.cases.values():
+            if case.deadline >= at:
+                return
+            yield case
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Take many events."""
+        for event in events:
+            self.apply(event)
+
+    def digest(self) -> str:
+        """Return a fingerprint of everything: equal states, bit for bit, have equal ones."""
+        digest = hashlib.sha256()
+        for name, array in sorted(self.model.state().items()):
+            digest.update(f"{name} {array.itemsize} {array.shape} ".encode())
+            digest.update(array.tobytes())
+        plain: dict[str, Any] = {
+            "cases": sorted((case.id, case.step) for case in self.cases.values()),
+            "totals": self.totals.to_dict(),
+        }
+        digest.update(json.dumps(plain, sort_keys=True).encode())
+        return digest.hexdigest()

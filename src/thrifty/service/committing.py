@@ -1,0 +1,111 @@
+"""Group commit: what arrives while one commit runs is written together in the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import takewhile
+from time import monotonic
+
+from thrifty.errors import StoreUnavailable, ThriftyError
+from thrifty.service.events import Event
+from thrifty.service.stores.base import Lease, Store
+
+MOST_TOGETHER = 256
+MOST_WAITING = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    draft: Event
+    lease: Lease | None
+    written: asyncio.Future[Event | None]
+
+
+class Committer:
+    """Writes drafts in the order in which they came, and tells when they are on the disk.
+
+    `written` is called with every batch, in order, before anybody is told. A store that others
+    write to as well may lose its connection: the batch is then repeated for `patience` seconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        written: Callable[[Sequence[Event]], None],
+        failed: Callable[[ThriftyError], None],
+        patience: float = 0.0,
+    ) -> None:
+        self._store, self._written, self._failed = store, written, failed
+        self._patience = patience
+        self._waiting: deque[_Waiting] = deque()
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "committer")
+
+    @property
+    def queue(self) -> int:
+        """How many drafts wait."""
+        return len(self._waiting)
+
+    async def append(self, draft: Event, lease: Lease | None = None) -> Event | None:
+        """Return the event when it is written, or None if its step or key was taken."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise StoreUnavailable(
+                f"{MOST_WAITING} requests wait to be written: this is more than the store can "
+                "take, so try again later."
+            )
+        future: asyncio.Future[Event | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(draft, lease, future))
+        self._wake.set()
+        return await future
+
+    async def run(self) -> None:
+        """Commit batch after batch until cancelled."""
+        while True:
+            await self._wake.wait()
+            while self._waiting:
+                await self._commit(self._next_batch())
+            self._wake.clear()
+
+    def _next_batch(self) -> list[_Waiting]:
+        lease = self._waiting[0].lease
+        same = list(takewhile(lambda it: it.lease == lease, self._waiting))[:MOST_TOGETHER]
+        for _ in same:
+            self._waiting.popleft()
+        return same
+
+    async def _commit(self, batch: list[_Waiting]) -> None:
+        try:
+            events = await self._append([it.draft for it in batch], batch[0].lease)
+            self._written([event for event in events if event is not None])
+        except ThriftyError as error:
+            self._failed(error)
+            for it in batch:
+                if not it.written.done():
+                    it.written.set_exception(error)
+            return
+        for it, event in zip(batch, events, strict=True):
+            if not it.written.done():  # whoever asked may have gone
+                it.written.set_result(event)
+
+    async def _append(self, drafts: list[Event], lease: Lease | None) -> list[Event | None]:
+        loop, until = asyncio.get_running_loop(), monotonic() + self._patience
+        while True:
+            try:
+                return await loop.run_in_executor(self._thread, self._store.append, drafts, lease)
+            except StoreUnavailable:
+                if monotonic() >= until:
+                    raise
+                await asyncio.sleep(0.1)
+
+    def close(self) -> None:
+        """End the thread; what still waits is refused."""
+        error = StoreUnavailable("the service is stopping: try again.")
+        for it in self._waiting:
+            if not it.written.done():
+                it.written.set_exception(error)
+        self._waiting.clear()
+        self._thread.shutdown()

@@ -1,0 +1,363 @@
+"""The desk: takes requests, decides, writes, and folds what was written. No HTTP here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from time import monotonic
+from typing import Any, TypeVar
+
+from thrifty.errors import (
+    KeyReused,
+    SaveError,
+    StoreError,
+    StoreUnavailable,
+    ThriftyError,
+    TooManyOpen,
+    UnknownName,
+    UnknownRound,
+)
+from thrifty.service import decisions
+from thrifty.service.books import Book
+from thrifty.service.cases import Case
+from thrifty.service.committing import Committer
+from thrifty.service.decisions import Seen, Ticket, Values
+from thrifty.service.events import Event, Position, new_case_id, now
+from thrifty.service.snapshots import freeze, thaw
+from thrifty.service.specification import PolicySpec
+from thrifty.service.stores.base import Lease, LeaseLost, Store
+
+log = logging.getLogger("thrifty.service")
+
+T = TypeVar("T")
+_MOST_TRIES = 20
+_READ_TOGETHER = 2000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a desk works; the defaults suit one process on one machine."""
+
+    most_open: int = 100_000
+    """Cases that a policy may have open at once."""
+    tick: float = 0.25
+    """Seconds between two looks at deadlines, leases and snapshots."""
+    poll: float = 0.05
+    """Seconds between two looks at what other replicas wrote."""
+    snapshot_events: int = 5000
+    snapshot_seconds: float = 60.0
+    lease_seconds: float = 3.0
+    patience: float = 10.0
+    """Seconds for which a lost connection to a shared store is waited for."""
+
+
+@dataclass
+class _Shelf:
+    """A book, and what belongs to it in this process alone."""
+
+    book: Book
+    lease: Lease | None = None
+    snapshot_time: float = field(default_factory=monotonic)
+    settling: set[str] = field(default_factory=set)
+    news: int = 0
+    """Events of the policy since the last snapshot, and of all policies."""
+    passed: int = 0
+
+
+class Desk:
+    """Serves the policies of a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        specs: Sequence[PolicySpec] = (),
+        settings: Settings = Settings(),  # noqa: B008
+        clock: Callable[[], int] = now,
+    ) -> None:
+        self.store, self.settings, self.clock = store, settings, clock
+        self.ready = False
+        self.problem = "starting"
+        self.started = clock()
+        self.holder = f"{socket.gethostname()[:30]}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.position = Position()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._threads = ThreadPoolExecutor(8, "desk")
+        self._wake = asyncio.Event()
+        for spec in specs:
+            Book(spec)  # what cannot be made is refused before anything is written
+            store.declare(spec)
+        self._shelves = {
+            (spec.tenant, spec.name): _Shelf(self._recovered(spec)) for spec in store.specs()
+        }
+        positions = [shelf.book.position for shelf in self._shelves.values()]
+        self.position = min(positions, default=Position())
+        self._last: Event | None = None
+        self._catch_up()
+        self._committer = Committer(
+            store, self._take, self._fail, 0.0 if store.exclusive else settings.patience
+        )
+
+    @property
+    def books(self) -> Mapping[tuple[str, str], Book]:
+        """The books by tenant and policy."""
+        return {name: shelf.book for name, shelf in self._shelves.items()}
+
+    @property
+    def queue(self) -> int:
+        """How many requests wait to be written."""
+        return self._committer.queue
+
+    def book(self, tenant: str, policy: str) -> Book:
+        """Return the book of a policy."""
+        shelf = self._shelves.get((tenant, policy))
+        if shelf is None:
+            raise UnknownName(f"there is no policy {policy!r}: ask for the list of policies.")
+        return shelf.book
+
+    def leads(self, book: Book) -> bool:
+        """Whether this process closes the policy's cases and saves its snapshots."""
+        return self._shelves[book.spec.tenant, book.spec.name].lease is not None
+
+    async def start(self) -> None:
+        """Begin to commit, to follow the log and to watch deadlines."""
+        for shelf in self._shelves.values() if self.store.exclusive else ():
+            shelf.lease = self.store.acquire(shelf.book.spec.id, self.holder, 0)
+        loops = [self._committer.run(), self._watch()]
+        if not self.store.exclusive:
+            loops.append(self._follow())
+        self._tasks = [asyncio.create_task(it) for it in loops]
+        self.ready, self.problem = True, ""
+
+    async def stop(self) -> None:
+        """Write what waits, save snapshots and let go of the store."""
+        self.ready, self.problem = False, "stopping"
+        while self._committer.queue:
+            await asyncio.sleep(0.01)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for shelf in self._shelves.values():
+            with contextlib.suppress(StoreError):
+                await self._save_snapshot(shelf)
+        self._committer.close()
+        self._threads.shutdown()
+        self.store.close()
+
+    async def open_case(
+        self, tenant: str, policy: str, free: Values, key: str, request: str
+    ) -> Event:
+        """Open a case: choose what to buy for it."""
+        book = self.book(tenant, policy)
+
+        async def draft() -> Event:
+            if len(book.cases) >= self.settings.most_open:
+                raise TooManyOpen(
+                    f"{len(book.cases)} cases of {policy} are open, and no more can be: report "
+                    "their rewards, abandon some, or shorten the deadline."
+                )
+            ticket = Ticket(self.clock(), key, request)
+            case = new_case_id(ticket.at)
+            return decisions.open_case(book.spec, book.model, case, free, ticket)
+
+        return await self._write(tenant, key, request, draft)
+
+    async def observe(self, tenant: str, case_id: str, seen: Seen, key: str, request: str) -> Event:
+        """Take what was observed: choose the action."""
+
+        async def draft() -> Event:
+            book, case = await self._find(tenant, case_id)
+            ticket = Ticket(self.clock(), key, request)
+            return decisions.act(book.spec, book.model, case, seen, ticket)
+
+        return await self._write(tenant, key, request, draft)
+
+    async def reward(
+        self, tenant: str, case_id: str, money: float, key: str, request: str
+    ) -> Event:
+        """Take a reward."""
+
+        async def draft() -> Event:
+            book, case = await self._find(tenant, case_id)
+            return decisions.reward(book.spec, case, money, Ticket(self.clock(), key, request))
+
+        return await self._write(tenant, key, request, draft)
+
+    async def abandon(self, tenant: str, case_id: str, key: str, request: str) -> Event:
+        """Give a case up."""
+
+        async def draft() -> Event:
+            book, case = await self._find(tenant, case_id)
+            return decisions.abandon(book.spec, case, Ticket(self.clock(), key, request))
+
+        return await self._write(tenant, key, request, draft)
+
+    async def case(self, tenant: str, case_id: str) -> tuple[PolicySpec, Case]:
+        """Return everything that the log knows of a case."""
+        events = (await self._in_thread(self.store.cases, [case_id])).get(case_id)
+        return self._known(tenant, case_id, events)
+
+    async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Let a call that waits for the store wait elsewhere."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    async def _find(self, tenant: str, case_id: str) -> tuple[Book, Case]:
+        if self.store.exclusive:
+            for (owner, _), shelf in self._shelves.items():
+                if owner == tenant and case_id in shelf.book.cases:
+                    return shelf.book, shelf.book.cases[case_id]
+        spec, case = await self.case(tenant, case_id)
+        return self.book(tenant, spec.name), case
+
+    def _known(
+        self, tenant: str, case_id: str, events: list[Event] | None
+    ) -> tuple[PolicySpec, Case]:
+        if not events or events[0].tenant != tenant:
+            raise UnknownRound(f"there is no case {case_id!r}: use the id that opening it gave.")
+        return self.book(tenant, events[0].policy).spec, Case.of(events)
+
+    async def _write(
+        self, tenant: str, key: str, request: str, draft: Callable[[], Awaitable[Event]]
+    ) -> Event:
+        """Write what `draft` returns; asked for once more, return what was written then."""
+        for _ in range(_MOST_TRIES):
+            try:
+                event = await draft()
+            except ThriftyError:
+                earlier = await self._earlier(tenant, key, request)
+                if earlier is None:
+                    raise
+                return earlier
+            written = await self._committer.append(event)
+            if written is not None:
+                return written
+            earlier = await self._earlier(tenant, key, request)
+            if earlier is not None:
+                return earlier
+        raise StoreUnavailable("others were always faster at this case: try again.")
+
+    async def _earlier(self, tenant: str, key: str, request: str) -> Event | None:
+        event = await self._in_thread(self.store.with_key, tenant, key)
+        if event is not None and event.request != request:
+            raise KeyReused(
+                f"the idempotency key {key!r} stands for another request, which was answered "
+                "before: use a new key for every new request."
+            )
+        return event
+
+    def _take(self, events: Sequence[Event]) -> None:
+        """Fold what was just written, if nobody else can have written in between."""
+        if not self.store.exclusive:
+            self._wake.set()
+        elif events and events[0].position.seq == self.position.seq + 1:
+            self._fold(sorted(events, key=lambda it: it.position))
+        elif events:
+            self._catch_up()
+        self.ready, self.problem = True, ""
+
+    def _fail(self, error: ThriftyError) -> None:
+        if isinstance(error, LeaseLost):
+            return
+        if self.ready:
+            log.error("not ready: %s", error)
+        self.ready, self.problem = False, str(error)
+
+    def _fold(self, events: Sequence[Event]) -> None:
+        for event in events:
+            shelf = self._shelves.get((event.tenant, event.policy))
+            if shelf is not None and event.position > shelf.book.position:
+                shelf.book.apply(event)
+                shelf.settling.discard(event.case)
+                shelf.news += 1
+            self._last, self.position = event, event.position
+        for shelf in self._shelves.values():
+            shelf.passed += len(events)
+
+    def _catch_up(self) -> None:
+        while events := self.store.read(self.position, _READ_TOGETHER):
+            self._fold(events)
+
+    async def _follow(self) -> None:
+        """Fold what all replicas write, as soon as its order is final."""
+        while True:
+            try:
+                events = await self._in_thread(self.store.read, self.position, _READ_TOGETHER)
+                self._fold(events)
+            except StoreUnavailable as error:
+                self._fail(error)
+                events = []
+            if not events:
+                self._wake.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), self.settings.poll)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.tick)
+            try:
+                await self._look_after()
+            except StoreError as error:
+                self._fail(error)
+            except Exception:
+                log.exception("the watch stumbled and goes on")
+
+    async def _look_after(self) -> None:
+        if not self.ready:
+            await self._in_thread(self.store.probe)
+            if self.store.exclusive:
+                self._catch_up()
+            self.ready, self.problem = True, ""
+            log.info("ready again")
+        for shelf in self._shelves.values():
+            shelf.lease = await self._in_thread(
+                self.store.acquire, shelf.book.spec.id, self.holder, self.settings.lease_seconds
+            )
+            if shelf.lease is not None:
+                await self._settle(shelf, shelf.lease)
+                if self._snapshot_due(shelf):
+                    await self._save_snapshot(shelf)
+
+    async def _settle(self, shelf: _Shelf, lease: Lease) -> None:
+        """Close the cases whose deadline has passed."""
+        at = self.clock()
+        overdue = (it for it in shelf.book.overdue(at) if it.id not in shelf.settling)
+        drafts = [decisions.settle(shelf.book.spec, it, at) for it in islice(overdue, 1000)]
+        shelf.settling.update(draft.case for draft in drafts)
+        held = None if self.store.exclusive else lease
+        outcomes = await asyncio.gather(
+            *(self._committer.append(draft, held) for draft in drafts), return_exceptions=True
+        )
+        for draft, outcome in zip(drafts, outcomes, strict=True):
+            if not isinstance(outcome, Event):  # it was refused, or somebody else was faster
+                shelf.settling.discard(draft.case)
+            if isinstance(outcome, LeaseLost):
+                shelf.lease = None
+
+    def _snapshot_due(self, shelf: _Shelf) -> bool:
+        every, seconds = self.settings.snapshot_events, monotonic() - shelf.snapshot_time
+        waited = shelf.news > 0 and seconds >= self.settings.snapshot_seconds
+        return waited or shelf.news >= every or shelf.passed >= 10 * every
+
+    async def _save_snapshot(self, shelf: _Shelf) -> None:
+        if shelf.lease is None or not shelf.passed:
+            return
+        spec, position, lease = shelf.book.spec, self.position, shelf.lease
+        pack = freeze(shelf.book, self.store.id, self._last)
+        shelf.snapshot_time, shelf.news, shelf.passed = monotonic(), 0, 0
+        await self._in_thread(lambda: self.store.save_snapshot(spec, position, pack(), lease))
+
+    def _recovered(self, spec: PolicySpec) -> Book:
+        """Return the book of the newest snapshot that holds, or an empty one."""
+        for data in self.store.snapshots(spec):
+            try:
+                return thaw(data, spec, self.store)
+            except SaveError as error:
+                log.warning("a snapshot is not used, the log is read instead: %s", error)
+        return Book(spec)

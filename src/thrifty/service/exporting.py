@@ -1,0 +1,104 @@
+"""The log as a table for analysis, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from thrifty.errors import InvalidTable, SaveError
+from thrifty.service.auditing import CHUNK
+from thrifty.service.events import ACTED, LATE_LEARNT, LEARNT, OPENED, REWARDED, Event, Position
+from thrifty.service.stores.base import Store
+
+SCHEMA: dict[str, Any] = {
+    "transaction": pl.Int64,
+    "seq": pl.Int64,
+    "at": pl.Datetime("us", "UTC"),
+    "tenant": pl.String,
+    "policy": pl.String,
+    "case": pl.String,
+    "step": pl.Int32,
+    "kind": pl.String,
+    "basis": pl.Int64,
+    "buy": pl.List(pl.String),
+    "action": pl.String,
+    "spend": pl.Float64,
+    "reward": pl.Float64,
+    "use": pl.String,
+    "learnt": pl.Boolean,
+    "body": pl.String,
+}
+"""One row for each event. `reward` counts where `learnt` is true; `spend` is what the values of a
+case cost; `body` is all of the event, as JSON."""
+
+
+def export(store: Store, path: Path) -> int:
+    """Write the whole log to a Parquet file; return the number of events."""
+    frames, position, count = [pl.DataFrame(schema=SCHEMA)], Position(), 0
+    while events := store.read(position, CHUNK):
+        frames.append(pl.DataFrame([_row(it) for it in events], schema=SCHEMA))
+        position, count = events[-1].position, count + len(events)
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        pl.concat(frames).write_parquet(draft)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise SaveError(
+            f"{path} cannot be written ({error}): choose a folder that exists and has room."
+        ) from error
+    return count
+
+
+def _row(event: Event) -> dict[str, Any]:
+    body, use = event.body, event.body.get("use")
+    learnt = use in (LEARNT, LATE_LEARNT) or (
+        event.kind not in (REWARDED, OPENED, ACTED) and body.get("reward") is not None
+    )
+    return {
+        "transaction": event.position.transaction,
+        "seq": event.position.seq,
+        "at": event.at,
+        "tenant": event.tenant,
+        "policy": event.policy,
+        "case": event.case,
+        "step": event.step,
+        "kind": event.kind,
+        "basis": event.basis,
+        "buy": body.get("buy"),
+        "action": body.get("action"),
+        "spend": sum(body["costs"].values()) if event.kind == ACTED else None,
+        "reward": body.get("reward"),
+        "use": use,
+        "learnt": learnt,
+        "body": json.dumps(body, separators=(",", ":")),
+    }
+
+
+def exported_events(path: Path, policy: str) -> Iterator[Event]:
+    """Yield the events of a policy from an exported log."""
+    try:
+        table = pl.read_parquet(path)
+        rows = table.filter(pl.col("policy") == policy).sort("transaction", "seq")
+        if not set(SCHEMA) <= set(table.columns):
+            raise InvalidTable("columns are missing")
+    except (OSError, pl.exceptions.PolarsError, InvalidTable) as error:
+        raise InvalidTable(
+            f"{path} is no exported log ({error}): `thrifty export` writes one."
+        ) from error
+    for row in rows.iter_rows(named=True):
+        yield Event(
+            tenant=row["tenant"],
+            policy=row["policy"],
+            case=row["case"],
+            step=row["step"],
+            kind=row["kind"],
+            at=round(row["at"].timestamp() * 1e6),
+            body=json.loads(row["body"]),
+            basis=row["basis"],
+            position=Position(row["transaction"], row["seq"]),
+        )

@@ -1,0 +1,168 @@
+"""PostgreSQL: several replicas write, all of them read one order, one learner at a time.
+
+Transactions commit in another order than they take numbers in, so a reader that asks for higher
+numbers misses some. Events are ordered by (transaction, number), and only those are read whose
+transaction is older than every one still running: before these nothing can appear any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from thrifty.service.events import Event, Position
+from thrifty.service.specification import PolicySpec
+from thrifty.service.stores.base import (
+    CHUNK,
+    Lease,
+    LeaseLost,
+    Store,
+    to_event,
+    to_row,
+    unavailable,
+)
+from thrifty.service.stores.schema import events, leases, snapshots
+
+_KEPT = 2
+_RETURNED = ("transaction", "seq", "case_id", "step", "key")
+_OLDEST_RUNNING = sa.text('"transaction" < pg_snapshot_xmin(pg_current_snapshot())::text::bigint')
+_NOW = sa.func.extract("epoch", sa.func.clock_timestamp())
+
+
+class PostgresStore(Store):
+    """A database that several processes may write to."""
+
+    exclusive = False
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        address = sa.make_url(url).set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(
+            address,
+            pool_pre_ping=True,
+            pool_size=8,
+            max_overflow=8,
+            connect_args={
+                "connect_timeout": 5,
+                "application_name": "thrifty",
+                "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
+                " -c synchronous_commit=on",
+            },
+        )
+        super().__init__(engine, create=create)
+
+    def append(self, drafts: Sequence[Event], lease: Lease | None = None) -> list[Event | None]:
+        """Write events together; one that a lost connection left behind is found again."""
+        statement = (
+            insert(events)
+            .on_conflict_do_nothing()
+            .returning(*(events.c[name] for name in _RETURNED))
+        )
+        rows = [_without_transaction(to_row(draft)) for draft in drafts]
+        with unavailable(), self.engine.begin() as connection:
+            if lease is not None:
+                _require(connection, lease)
+            places = {
+                (row.case_id, row.step, row.key): Position(row.transaction, row.seq)
+                for row in connection.execute(statement, rows)
+            }
+        missing = [it.case for it in drafts if (it.case, it.step, it.key) not in places]
+        known = self.cases(missing) if missing else {}
+        return [_placed(draft, places, known) for draft in drafts]
+
+    def read(self, after: Position, limit: int = CHUNK) -> list[Event]:
+        """Return the next events of transactions that are older than every running one."""
+        order = sa.tuple_(events.c.transaction, events.c.seq)
+        query = (
+            sa.select(events)
+            .where(order > sa.tuple_(*map(sa.literal, after)), _OLDEST_RUNNING)
+            .order_by(events.c.transaction, events.c.seq)
+            .limit(limit)
+        )
+        with unavailable(), self.engine.connect() as connection:
+            return [to_event(row) for row in connection.execute(query)]
+
+    def snapshots(self, spec: PolicySpec) -> Iterator[bytes]:
+        """Yield the rows of a policy, newest first."""
+        query = (
+            sa.select(snapshots.c.data)
+            .where(snapshots.c.policy == spec.id)
+            .order_by(snapshots.c.transaction.desc(), snapshots.c.seq.desc())
+        )
+        with unavailable(), self.engine.connect() as connection:
+            yield from connection.scalars(query)
+
+    def save_snapshot(
+        self, spec: PolicySpec, position: Position, data: bytes, lease: Lease
+    ) -> None:
+        """Write a row if the lease still holds, and remove all but the one before it."""
+        row = {
+            "policy": spec.id,
+            "transaction": position.transaction,
+            "seq": position.seq,
+            "fence": lease.fence,
+            "data": data,
+        }
+        place = sa.tuple_(snapshots.c.transaction, snapshots.c.seq)
+        kept = (
+            sa.select(snapshots.c.transaction, snapshots.c.seq)
+            .where(snapshots.c.policy == spec.id)
+            .order_by(snapshots.c.transaction.desc(), snapshots.c.seq.desc())
+            .limit(_KEPT)
+        )
+        with unavailable(), self.engine.begin() as connection:
+            _require(connection, lease)
+            connection.execute(insert(snapshots).on_conflict_do_nothing(), row)
+            connection.execute(
+                sa.delete(snapshots).where(snapshots.c.policy == spec.id, place.not_in(kept))
+            )
+
+    def acquire(self, policy: str, holder: str, seconds: float) -> Lease | None:
+        """Take the lease if it is free or has expired, by the server's clock."""
+        row = {"policy": policy, "holder": holder, "fence": 1, "expires": _NOW + seconds}
+        mine = leases.c.holder == holder
+        statement = (
+            insert(leases)
+            .values(row)
+            .on_conflict_do_update(
+                index_elements=["policy"],
+                set_={
+                    "holder": holder,
+                    "expires": _NOW + seconds,
+                    "fence": leases.c.fence + sa.case((mine, 0), else_=1),
+                },
+                where=sa.or_(mine, leases.c.expires < _NOW),
+            )
+            .returning(leases.c.fence)
+        )
+        with unavailable(), self.engine.begin() as connection:
+            fence = connection.scalar(statement)
+        return None if fence is None else Lease(policy, holder, fence)
+
+    def _insert(self, table: sa.Table) -> Any:
+        return insert(table)
+
+
+def _without_transaction(row: dict[str, Any]) -> dict[str, Any]:
+    """Leave it to the server, which knows the transaction's number."""
+    return {name: value for name, value in row.items() if name != "transaction"}
+
+
+def _require(connection: sa.Connection, lease: Lease) -> None:
+    """Refuse to write unless nobody has taken the lease since; nobody can until this commits."""
+    query = sa.select(leases.c.fence).where(leases.c.policy == lease.policy).with_for_update()
+    if connection.scalar(query) != lease.fence:
+        raise LeaseLost(f"the lease of {lease.policy} went to another process: nothing is written.")
+
+
+def _placed(
+    draft: Event, places: dict[tuple[str, int, str | None], Position], known: dict[str, list[Event]]
+) -> Event | None:
+    position = places.pop((draft.case, draft.step, draft.key), None)
+    if position is not None:
+        return replace(draft, position=position)
+    found = next((it for it in known.get(draft.case, ()) if it.step == draft.step), None)
+    return found if found is not None and found.same_as(draft) else None

@@ -1,0 +1,159 @@
+"""SQLite: one file, one process, every commit on the disk before it is acknowledged."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from thrifty.errors import SaveError, StoreError, StoreInUse, StoreUnavailable
+from thrifty.saving import replace_file
+from thrifty.service.events import Event, Position
+from thrifty.service.snapshots import SIZE_LIMIT
+from thrifty.service.specification import PolicySpec
+from thrifty.service.stores.base import CHUNK, Lease, Store, to_event, to_row, unavailable
+from thrifty.service.stores.schema import events
+
+_KEPT = 2
+
+
+class SqliteStore(Store):
+    """A file in WAL mode with synchronous FULL, held by one process.
+
+    Snapshots are files in the folder PATH.snapshots.
+    """
+
+    exclusive = True
+
+    def __init__(self, path: Path, *, create: bool = True, read_only: bool = False) -> None:
+        if not create and not path.is_file():
+            raise StoreError(f"there is no store {path}: give the path of one.")
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder: give the path of a file.")
+        self.path = path
+        self._lock = None if read_only else _held(path)
+        self._writing = threading.Lock()
+        engine = sa.create_engine(
+            sa.URL.create("sqlite", database=str(path)),
+            connect_args={"check_same_thread": False, "timeout": 10},
+        )
+        sa.event.listen(engine, "connect", _set_up_reading if read_only else _set_up)
+        try:
+            super().__init__(engine, create=create)
+        except BaseException:
+            self._let_go()
+            raise
+        self._last = self._newest()
+
+    def append(self, drafts: Sequence[Event], lease: Lease | None = None) -> list[Event | None]:
+        """Write events together, and wait until they are on the disk."""
+        del lease  # nobody else can hold one
+        statement = insert(events).on_conflict_do_nothing()
+        written = sa.select(events.c.seq, events.c.case_id, events.c.step, events.c.key)
+        with self._writing, unavailable():
+            with self.engine.begin() as connection:
+                connection.execute(statement, list(map(to_row, drafts)))
+                rows = connection.execute(written.where(events.c.seq > self._last)).all()
+            self._last = max((row.seq for row in rows), default=self._last)
+        places = {(row.case_id, row.step, row.key): row.seq for row in rows}
+        return [_placed(draft, places) for draft in drafts]
+
+    def read(self, after: Position, limit: int = CHUNK) -> list[Event]:
+        """Return the next events of the log, in the order of their numbers."""
+        query = sa.select(events).where(events.c.seq > after.seq).order_by(events.c.seq)
+        with unavailable(), self.engine.connect() as connection:
+            return [to_event(row) for row in connection.execute(query.limit(limit))]
+
+    def snapshots(self, spec: PolicySpec) -> Iterator[bytes]:
+        """Yield the files of a policy, newest first."""
+        for path in reversed(self._files(spec)):
+            try:
+                if path.stat().st_size <= SIZE_LIMIT:
+                    yield path.read_bytes()
+            except OSError:
+                continue
+
+    def save_snapshot(
+        self, spec: PolicySpec, position: Position, data: bytes, lease: Lease
+    ) -> None:
+        """Write a file, and remove all but the one before it."""
+        del lease
+        try:
+            self._folder.mkdir(exist_ok=True)
+            replace_file(self._folder / f"{_stem(spec)}.{position.seq:015d}.snapshot", data)
+            for old in self._files(spec)[:-_KEPT]:
+                old.unlink(missing_ok=True)
+        except (OSError, SaveError) as error:
+            raise StoreUnavailable(f"no snapshot could be written: {error}") from error
+
+    def acquire(self, policy: str, holder: str, seconds: float) -> Lease | None:
+        """Return the lease: who holds the file holds all of them."""
+        del seconds
+        return Lease(policy, holder, 1)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        super().close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    @property
+    def _folder(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.snapshots")
+
+    def _files(self, spec: PolicySpec) -> list[Path]:
+        return sorted(self._folder.glob(f"{_stem(spec)}.*.snapshot"))
+
+    def _insert(self, table: sa.Table) -> Any:
+        return insert(table)
+
+    def _newest(self) -> int:
+        with unavailable(), self.engine.connect() as connection:
+            return connection.scalar(sa.select(sa.func.max(events.c.seq))) or 0
+
+
+def _stem(spec: PolicySpec) -> str:
+    return f"{spec.tenant}.{spec.name}"
+
+
+def _placed(draft: Event, places: dict[tuple[str, int, str | None], int]) -> Event | None:
+    seq = places.pop((draft.case, draft.step, draft.key), None)
+    return None if seq is None else replace(draft, position=Position(0, seq))
+
+
+def _held(path: Path) -> sqlite3.Connection:
+    """Hold a lock beside the file until the process ends, however it ends."""
+    try:
+        lock = sqlite3.connect(
+            f"{path}.lock", timeout=0, isolation_level=None, check_same_thread=False
+        )
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise StoreInUse(
+                f"another process holds {path}, and only one can: stop it, or use PostgreSQL for "
+                "several (--store postgresql://...)."
+            ) from error
+        raise StoreError(
+            f"{path} cannot be opened ({error}): choose a folder that exists and is writable."
+        ) from error
+    return lock
+
+
+def _set_up(connection: sqlite3.Connection, _: Any) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _set_up_reading(connection: sqlite3.Connection, _: Any) -> None:
+    connection.execute("PRAGMA query_only=ON")

@@ -1,0 +1,170 @@
+"""Running totals of a policy: what was bought, spent, earned and learnt, in bounded memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LAGS = (1.0, 10.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0)
+"""Upper ends of the classes that the lags of rewards are counted in, in seconds; then the rest."""
+_RECENT, _LATE, _NOTICES = 200, 20, 100
+
+
+@dataclass
+class Series:
+    """Sums over equal stretches of time; when there are too many, neighbours are joined.
+
+    >>> series = Series(most=2)
+    >>> for at in (0, 1_000_000, 2_000_000):
+    ...     series.add(at, spend=1.0)
+    >>> series.width, [(bucket["start"], bucket["spend"]) for bucket in series.plain()]
+    (2000000, [(0, 2.0), (2000000, 1.0)])
+    """
+
+    most: int = 240
+    width: int = 1_000_000
+    buckets: dict[int, list[float]] = field(default_factory=dict)
+
+    COLUMNS = ("opened", "acted", "learnt", "reward", "spend")
+
+    def add(self, at: int, **amounts: float) -> None:
+        """Add to the stretch that `at` lies in."""
+        place = at // self.width
+        bucket = self.buckets.get(place)
+        if bucket is None:
+            bucket = self.buckets[place] = [0.0] * len(self.COLUMNS)
+        for name, amount in amounts.items():
+            bucket[self.COLUMNS.index(name)] += amount
+        while len(self.buckets) > self.most:
+            self._join()
+
+    def _join(self) -> None:
+        joined: dict[int, list[float]] = {}
+        for place in sorted(self.buckets):
+            into = joined.setdefault(place // 2, [0.0] * len(self.COLUMNS))
+            for k, amount in enumerate(self.buckets[place]):
+                into[k] += amount
+        self.width, self.buckets = 2 * self.width, joined
+
+    def plain(self) -> list[dict[str, float]]:
+        """Return the stretches in order, by name."""
+        return [
+            {
+                "start": place * self.width,
+                **dict(zip(self.COLUMNS, self.buckets[place], strict=True)),
+            }
+            for place in sorted(self.buckets)
+        ]
+
+    def to_list(self) -> list[Any]:
+        """Return plain JSON values; `from_list` is the way back."""
+        return [self.most, self.width, [[k, *self.buckets[k]] for k in sorted(self.buckets)]]
+
+    @classmethod
+    def from_list(cls, plain: list[Any]) -> Series:
+        """Rebuild from what `to_list` returned."""
+        most, width, rows = plain
+        return cls(most, width, {int(row[0]): list(row[1:]) for row in rows})
+
+
+@dataclass
+class Totals:
+    """What the dashboard and the metrics show; a part of the fold."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    reward: float = 0.0
+    spend: float = 0.0
+    lag: float = 0.0
+    lags: list[int] = field(default_factory=lambda: [0] * (len(LAGS) + 1))
+    bought: Counter[str] = field(default_factory=Counter)
+    unavailable: Counter[str] = field(default_factory=Counter)
+    spend_on: Counter[str] = field(default_factory=Counter)
+    series: Series = field(default_factory=Series)
+    recent: deque[tuple[str, ...]] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    late: deque[str] = field(default_factory=lambda: deque(maxlen=_LATE))
+    noticed: Counter[str] = field(default_factory=Counter)
+    notices: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_NOTICES))
+    looked: int = 0
+
+    @property
+    def gain(self) -> float:
+        """Reward minus spend."""
+        return self.reward - self.spend
+
+    def opened(self, at: int, buy: list[str]) -> None:
+        """Count a case, and the set of features that it asks for."""
+        self.counts["opened"] += 1
+        self.recent.append(tuple(buy))
+        self.series.add(at, opened=1)
+
+    def acted(self, at: int, body: Mapping[str, Any]) -> None:
+        """Count an action and what was paid for it."""
+        self.counts["acted"] += 1
+        spent = 0.0
+        for name, cost in body["costs"].items():
+            self.spend_on[name] += cost
+            spent += cost
+        self.bought.update(body["values"].keys())
+        self.unavailable.update(body["unavailable"])
+        self.spend += spent
+        self.series.add(at, acted=1, spend=spent)
+
+    def waited(self, seconds: float) -> None:
+        """Count how long a reward took."""
+        self.lag += seconds
+        self.lags[bisect_left(LAGS, seconds)] += 1
+
+    def learnt(self, at: int, reward: float) -> None:
+        """Count a reward that was learnt."""
+        self.counts["learnt"] += 1
+        self.reward += reward
+        self.series.add(at, learnt=1, reward=reward)
+
+    @property
+    def set_in_use(self) -> list[str] | None:
+        """The set of features that the latest cases asked for most often."""
+        if not self.recent:
+            return None
+        return list(Counter(self.recent).most_common(1)[0][0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values; `from_dict` is the way back."""
+        return {
+            "counts": dict(self.counts),
+            "reward": self.reward,
+            "spend": self.spend,
+            "lag": self.lag,
+            "lags": self.lags,
+            "bought": dict(self.bought),
+            "unavailable": dict(self.unavailable),
+            "spend_on": dict(self.spend_on),
+            "series": self.series.to_list(),
+            "recent": [list(it) for it in self.recent],
+            "late": list(self.late),
+            "noticed": dict(self.noticed),
+            "notices": list(self.notices),
+            "looked": self.looked,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Totals:
+        """Rebuild from what `to_dict` returned."""
+        return cls(
+            counts=Counter(plain["counts"]),
+            reward=plain["reward"],
+            spend=plain["spend"],
+            lag=plain["lag"],
+            lags=list(plain["lags"]),
+            bought=Counter(plain["bought"]),
+            unavailable=Counter(plain["unavailable"]),
+            spend_on=Counter(plain["spend_on"]),
+            series=Series.from_list(plain["series"]),
+            recent=deque(map(tuple, plain["recent"]), maxlen=_RECENT),
+            late=deque(plain["late"], maxlen=_LATE),
+            noticed=Counter(plain["noticed"]),
+            notices=deque(plain["notices"], maxlen=_NOTICES),
+            looked=plain["looked"],
+        )

@@ -1,0 +1,100 @@
+"""A real PostgreSQL server for tests, in a folder of its own, stopped and killed at will."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+
+_USER = "postgres"
+
+
+def postgres_programs() -> Path | None:
+    """Return the folder of initdb and pg_ctl, if PostgreSQL is installed."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    found = shutil.which("initdb")
+    return folders[0] if folders else Path(found).resolve().parent if found else None
+
+
+class PostgresServer:
+    """One server on a free port of this machine."""
+
+    def __init__(self, programs: Path) -> None:
+        self.programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="thrifty-postgres-"))
+        if os.geteuid() == 0:  # PostgreSQL does not run as root
+            shutil.chown(self.folder, _USER, _USER)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._run("initdb", "-D", str(self.folder / "data"), "-U", _USER, "-A", "trust", "-N")
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        options = (
+            f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=80"
+        )
+        log = str(self.folder / "log")
+        self._run(
+            "pg_ctl", "-D", str(self.folder / "data"), "-o", options, "-l", log, "-w", "start"
+        )
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it; `immediate` is like pulling the plug."""
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
+
+    def restart(self, mode: str = "immediate") -> None:
+        """Stop and start it."""
+        self.stop(mode)
+        self.start()
+
+    def new_database(self) -> str:
+        """Make an empty database, and return its address."""
+        name = f"t{time.time_ns()}"
+        with psycopg.connect(self.url(_USER), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def kill_backend(self, database: str) -> bool:
+        """Kill one of the connections to a database, with SIGTERM to its process."""
+        with psycopg.connect(self.url(_USER), autocommit=True) as connection:
+            row = connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = %s AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1",
+                [database.rsplit("/", 1)[1]],
+            ).fetchone()
+        return row is not None
+
+    def url(self, database: str) -> str:
+        """Return the address of a database."""
+        return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
+
+    def remove(self) -> None:
+        """Stop it for good."""
+        pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGQUIT)
+        for _ in range(100):
+            if not (self.folder / "data" / "postmaster.pid").exists():
+                break
+            time.sleep(0.05)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self.programs / program), *arguments]
+        if os.geteuid() == 0:
+            command = ["runuser", "-u", _USER, "--", *command]
+        done = subprocess.run(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd="/",
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,58 @@
+"""Services that several tests share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+
+import httpx
+import pytest
+
+from postgres_server import PostgresServer
+from small_service import policy_file, served
+from thrifty.service.api import create_app
+from thrifty.service.desk import Desk
+from thrifty.service.serving import make_server
+from thrifty.service.specification import read_spec
+from thrifty.service.stores import open_store
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def running(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """Run a service on a socket, once on each kind of store."""
+    folder: Path = tmp_path_factory.mktemp("service")
+    policy = policy_file(folder)
+    if request.param == "sqlite":
+        with _in_a_thread(policy, folder / "store.db") as url, _client(url) as client:
+            yield client
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    address, errors = server.new_database(), folder / "errors"
+    with (
+        served(policy, "--store", address, errors=errors) as service,
+        _client(service.url) as client,
+    ):
+        yield client
+    assert "Traceback" not in errors.read_text()
+
+
+def _client(url: str) -> httpx.Client:
+    return httpx.Client(base_url=url, timeout=20, trust_env=False)
+
+
+@contextmanager
+def _in_a_thread(policy: Path, store: Path) -> Iterator[str]:
+    """Run the service in this process, so that coverage sees its lines."""
+    urls: Queue[str] = Queue()
+    app = create_app(Desk(open_store(str(store)), [read_spec(policy)]))
+    server = make_server(app, "127.0.0.1", 0, urls.put)
+    thread = Thread(target=server.run)
+    thread.start()
+    try:
+        yield urls.get(timeout=60)
+    finally:
+        server.should_exit = True
+        thread.join(30)

@@ -1,0 +1,110 @@
+"""A desk without HTTP, with a clock that tests move."""
+
+import asyncio
+import random
+import tomllib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from small_service import policy_text, run_apart
+from thrifty.service.books import Book
+from thrifty.service.decisions import Seen
+from thrifty.service.desk import Desk, Settings
+from thrifty.service.events import Event
+from thrifty.service.specification import PolicySpec, parse_spec
+from thrifty.service.stores import open_store
+
+DAY = 86400 * 10**6
+
+
+def spec_of(**changes: str) -> PolicySpec:
+    return parse_spec(tomllib.loads(policy_text(**changes)))
+
+
+class Clock:
+    """Tells the time that it is set to."""
+
+    def __init__(self, at: int = 10**15) -> None:
+        self.at = at
+
+    def __call__(self) -> int:
+        self.at += 1
+        return self.at
+
+
+class Office:
+    """A desk, and short ways to use it."""
+
+    def __init__(self, desk: Desk, clock: Clock, name: str = "lending") -> None:
+        self.desk, self.clock, self.name = desk, clock, name
+        self._keys = iter(range(10**9))
+
+    @property
+    def book(self) -> Book:
+        return self.desk.book("default", self.name)
+
+    def key(self) -> str:
+        return f"k{next(self._keys)}-{random.getrandbits(60):x}"
+
+    async def open(self, **free: Any) -> Event:
+        return await self.desk.open_case("default", self.name, free, self.key(), "r")
+
+    async def act(self, case: str, income: str = "low", history: str = "clean") -> Event:
+        _, found = await self.desk.case("default", case)
+        values: dict[str, str | float] = {"income": income, "history": history, "age": 33}
+        bought = {name: value for name, value in values.items() if name in found.buy}
+        seen = Seen(bought, dict.fromkeys(bought, 2.0))
+        return await self.desk.observe("default", case, seen, self.key(), "r")
+
+    async def acted(self) -> str:
+        """Open a case and act; return its id."""
+        opened = await self.open()
+        await self.act(opened.case)
+        return opened.case
+
+    async def reward(self, case: str, money: float) -> str:
+        event = await self.desk.reward("default", case, money, self.key(), "r")
+        return str(event.body["use"])
+
+    async def abandon(self, case: str) -> Event:
+        return await self.desk.abandon("default", case, self.key(), "r")
+
+    async def pass_deadlines(self, days: float = 8) -> None:
+        """Let time pass, and wait until the watch has closed what is due."""
+        self.clock.at += round(days * DAY)
+        due = list(self.book.overdue(self.clock.at))
+        async with asyncio.timeout(20):
+            while any(case.id in self.book.cases for case in due):
+                await asyncio.sleep(0.005)
+
+    async def settled(self) -> None:
+        """Wait until everything written is folded."""
+        async with asyncio.timeout(20):
+            while self.desk.store.read(self.desk.position, 1):
+                await asyncio.sleep(0.005)
+
+
+QUICK = Settings(tick=0.01, poll=0.005, patience=20.0)
+
+
+def in_office(
+    address: str | Path,
+    scene: Callable[[Office], Awaitable[None]],
+    *,
+    settings: Settings = QUICK,
+    clock: Clock | None = None,
+    **changes: str,
+) -> None:
+    """Run a scene at a desk of its own."""
+
+    async def run() -> None:
+        time = clock or Clock()
+        desk = Desk(open_store(str(address)), [spec_of(**changes)], settings, time)
+        await desk.start()
+        try:
+            await scene(Office(desk, time, changes.get("name", "lending")))
+        finally:
+            await desk.stop()
+
+    run_apart(run())

@@ -1,0 +1,257 @@
+"""The contract, over a socket."""
+
+import json
+import re
+import socket
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from small_service import policy_file, post, run_apart, served
+from thrifty.client import AsyncClient, Client, Opened
+from thrifty.errors import (
+    InvalidField,
+    KeyReused,
+    OutOfTurn,
+    RoundClosed,
+    StoreUnavailable,
+    UnknownName,
+    UnknownRound,
+)
+
+SEEN = {"values": {"income": "low", "history": "clean"}, "costs": {"income": 0.5, "history": 1.5}}
+
+
+def opened(client: httpx.Client) -> str:
+    answer = post(client, "/v1/policies/lending/cases", {"free": {"age": 44}})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["case"])
+
+
+def test_a_whole_case(running: httpx.Client) -> None:
+    answer = post(running, "/v1/policies/lending/cases", {"free": {"age": 44}}).json()
+    case = answer.pop("case")
+    assert re.fullmatch("[0-9a-f]{28}", case)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", answer.pop("deadline"))
+    assert answer.pop("expected_price") > 0
+    assert answer == {"buy": ["income", "history"], "unit": "EUR"}
+    acted = post(running, f"/v1/cases/{case}/observations", SEEN)
+    assert acted.json()["action"] in ("decline", "approve")
+    told = post(running, f"/v1/cases/{case}/reward", {"reward": 100})
+    assert told.json() == {"case": case, "use": "learnt", "late": False}
+    shown = running.get(f"/v1/cases/{case}").json()
+    assert (shown["status"], shown["end"], shown["learnt"]) == ("closed", "rewarded", True)
+    assert shown["free"] == {"age": 44.0}
+    assert shown["costs"] == SEEN["costs"]
+    assert [it["event"] for it in shown["history"]] == ["opened", "acted", "rewarded"]
+    assert set(shown["explain"]["action_values"]) == {"decline", "approve"}
+    assert shown["rewards"][0]["reward"] == 100
+
+
+def test_abandoning(running: httpx.Client) -> None:
+    case = opened(running)
+    path = f"/v1/cases/{case}/abandon"
+    no_body = running.post(path, headers={"Idempotency-Key": "no-body"})
+    assert no_body.json() == {"case": case, "status": "abandoned"}
+    assert running.post(path, headers={"Idempotency-Key": "no-body"}).json() == no_body.json()
+    assert post(running, path, {}).status_code == 409
+    assert running.get(f"/v1/cases/{case}").json()["end"] == "abandoned"
+
+
+def test_the_same_key_and_body_give_the_same_answer(running: httpx.Client) -> None:
+    first = post(running, "/v1/policies/lending/cases", {"free": {"age": 3}}, "same")
+    again = post(running, "/v1/policies/lending/cases", {"free": {"age": 3}}, "same")
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    other = post(running, "/v1/policies/lending/cases", {"free": {"age": 4}}, "same")
+    assert (other.status_code, other.json()["error"]) == (409, "key_reused")
+    elsewhere = post(running, f"/v1/cases/{first.json()['case']}/abandon", {}, "same")
+    assert elsewhere.status_code == 409
+
+
+def test_a_policy_tells_of_itself(running: httpx.Client) -> None:
+    shown = running.get("/v1/policies/lending").json()
+    assert shown["kind"] == "linucb"
+    assert [it["name"] for it in shown["features"]] == ["income", "history", "age"]
+    assert shown["gain"] == pytest.approx(shown["reward"] - shown["spend"])
+    assert running.get("/v1/policies").json()[0]["policy"] == "lending"
+    assert running.get("/v1/policies/borrowing").status_code == 404
+    assert "series" in running.get("/v1/policies/lending/activity").json()
+
+
+def test_health_and_metrics(running: httpx.Client) -> None:
+    assert running.get("/healthz").json()["status"] == "alive"
+    assert running.get("/readyz").json()["status"] == "ready"
+    case = opened(running)
+    post(running, f"/v1/cases/{case}/observations", SEEN)
+    post(running, f"/v1/cases/{case}/reward", {"reward": 1})
+    time.sleep(0.3)  # a replica folds what others wrote a moment later
+    page = running.get("/metrics").text
+    for line in (
+        r'thrifty_decisions_total\{kind="buy",policy="lending"\} [1-9]',
+        r'thrifty_spend_total\{feature="income",policy="lending"\} \d',
+        r'thrifty_reward\{policy="lending",unit="EUR"\}',
+        r'thrifty_reward_lag_seconds_bucket\{le="1.0",policy="lending"\} [1-9]',
+        r'thrifty_noticed_total\{kind="restart",policy="lending"\} 0',
+        r'thrifty_request_seconds_count\{status="2xx",step="observe"\} [1-9]',
+        r"thrifty_queue 0.0",
+        r"thrifty_ready 1.0",
+    ):
+        assert re.search(line, page), line
+
+
+def test_every_answer_is_guarded(running: httpx.Client) -> None:
+    for path in ("/", "/healthz", "/v1/policies", "/nowhere", "/static/dashboard.js"):
+        headers = running.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "server" not in headers
+    assert running.get("/static/../api.py").status_code == 404
+    assert running.get("/static/%2e%2e%2fapi.py").status_code == 404
+
+
+def raw(client: httpx.Client, data: bytes, seconds: float = 15) -> bytes:
+    """Send bytes as they are, and return all that comes back."""
+    address = (client.base_url.host, client.base_url.port or 80)
+    with socket.create_connection(address, timeout=seconds) as line:
+        line.sendall(data)
+        answer = b""
+        while part := line.recv(65536):
+            answer += part
+    return answer
+
+
+def test_limits(running: httpx.Client) -> None:
+    head = {"Idempotency-Key": "limits", "Content-Type": "application/json"}
+    path = "/v1/policies/lending/cases"
+    large = running.post(path, content=b" " * 70_000, headers=head)
+    assert large.status_code == 413
+    streamed = running.post(path, content=iter([b" " * 40_000] * 3), headers=head)
+    assert streamed.status_code == 413
+    deep = running.post(path, content=b'{"free": ' + b"[" * 2000, headers=head)
+    assert (deep.status_code, deep.json()["message"]) == (
+        422,
+        "body: it is nested more than 8 deep: flatten it.",
+    )
+    many = {"free": {f"f{k}": "x" for k in range(300)}}
+    assert post(running, path, many).json()["field"] == "free"
+    text = running.post(path, content=b"{}", headers={**head, "Content-Type": "text/plain"})
+    assert text.status_code == 415
+    assert running.get("/v1/policies", headers={"Host": "evil.example"}).status_code == 403
+    assert running.put("/v1/policies").status_code == 405
+
+
+def test_slow_senders_are_sent_away(running: httpx.Client) -> None:
+    """Half a body, half a head, and nothing at all: none of them keeps a connection."""
+    body = (
+        b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n"
+        b"Content-Type: application/json\r\nIdempotency-Key: slow\r\n\r\n{"
+    )
+    start = time.monotonic()
+    with socket.create_connection((running.base_url.host, running.base_url.port or 80)) as line:
+        line.sendall(b"POST /v1/poli")
+        assert b" 408 " in raw(running, body)
+        line.settimeout(10)
+        assert line.recv(10) == b""
+    assert 5 < time.monotonic() - start < 20
+    assert raw(running, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000)[:12] in (
+        b"",
+        b"HTTP/1.1 400",
+    )
+
+
+def test_the_client(running: httpx.Client) -> None:
+    with Client(str(running.base_url)) as client:
+        case = client.open("lending", {"age": "old"})
+        assert isinstance(case, Opened)
+        assert client.open("lending", {"age": "old"}, key="c1") == client.open(
+            "lending", {"age": "old"}, key="c1"
+        )
+        with pytest.raises(KeyReused):
+            client.open("lending", {"age": "young"}, key="c1")
+        with pytest.raises(OutOfTurn):
+            client.reward(case.case, 1.0)
+        with pytest.raises(InvalidField) as caught:
+            client.observe(case.case, {"income": "low"}, {"income": 0.1})
+        assert caught.value.field == "values.history"
+        values = dict(zip(case.buy, ("low", "none"), strict=True))
+        action = client.observe(
+            case.case, values, dict.fromkeys(values, 0.1), available=["approve"]
+        )
+        assert action == "approve"
+        assert client.reward(case.case, 3.0).use == "learnt"
+        with pytest.raises(RoundClosed):
+            client.abandon(case.case)
+        assert client.case(case.case)["end"] == "rewarded"
+        assert client.policy("lending")["policy"] == "lending"
+        with pytest.raises(UnknownRound):
+            client.case("nobody")
+        with pytest.raises(UnknownName):
+            client.policy("nothing")
+
+
+def test_the_async_client(running: httpx.Client) -> None:
+    async def scene() -> None:
+        async with AsyncClient(str(running.base_url)) as client:
+            case = await client.open("lending", {"age": "old"})
+            action = await client.observe(
+                case.case, {}, {"income": 0.3}, unavailable=["income", "history"]
+            )
+            assert action in ("decline", "approve")
+            assert (await client.reward(case.case, 3.0)).late is False
+            other = await client.open("lending")
+            await client.abandon(other.case)
+            assert (await client.case(other.case))["end"] == "abandoned"
+            assert (await client.policy("lending"))["open"] >= 0
+
+    run_apart(scene())
+
+
+def test_a_client_without_a_service_says_so() -> None:
+    with (
+        Client("http://127.0.0.1:9", retries=1) as client,
+        pytest.raises(StoreUnavailable, match="cannot be reached"),
+    ):
+        client.open("lending")
+
+
+def test_the_document_says_what_there_is(running: httpx.Client) -> None:
+    document = running.get("/openapi.json").json()
+    assert set(document["paths"]) == {
+        "/v1/policies/{policy}/cases",
+        "/v1/cases/{case}/observations",
+        "/v1/cases/{case}/reward",
+        "/v1/cases/{case}/abandon",
+        "/v1/cases/{case}",
+        "/v1/policies",
+        "/v1/policies/{policy}",
+        "/v1/policies/{policy}/activity",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+    }
+    body = document["paths"]["/v1/cases/{case}/reward"]["post"]["requestBody"]
+    assert body["content"]["application/json"]["schema"]["additionalProperties"] is False
+    assert "$defs" not in json.dumps(document["paths"])
+
+
+def test_from_policy_toml_to_the_first_decision_in_seconds(tmp_path: Path) -> None:
+    """Compiled code is on the disk after the first start; that one may compile."""
+    policy = policy_file(tmp_path, policy="scout")
+    for _ in range(2):
+        (tmp_path / "store.db").unlink(missing_ok=True)
+        with served(policy, "--store", tmp_path / "store.db") as service:
+            with Client(service.url) as client:
+                client.open("lending")
+            seconds = time.monotonic() - service.started
+    assert seconds < 5
+
+
+def test_a_service_that_is_told_to_stop_says_goodbye_in_order(tmp_path: Path) -> None:
+    policy = policy_file(tmp_path)
+    store = tmp_path / "store.db"
+    with served(policy, "--store", store) as service, Client(service.url) as client:
+        client.open("lending")
+    assert service.process.returncode == 0
+    assert len(list((tmp_path / "store.db.snapshots").iterdir())) == 1

@@ -1,0 +1,144 @@
+"""`thrifty audit` proves the log, and names the first event that does not follow from it."""
+
+import json
+import sqlite3
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from service.desks import Office, in_office
+from small_service import THRIFTY, policy_file
+from thrifty import Agent
+from thrifty.service.auditing import folded
+from thrifty.service.exporting import export, exported_events
+from thrifty.service.replaying import replay
+from thrifty.service.specification import read_spec
+from thrifty.service.stores import open_store
+
+
+def thrifty(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [str(THRIFTY), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+async def busy(it: Office) -> None:
+    """Two dozen cases of all kinds."""
+    for k in range(24):
+        case = await it.acted()
+        if k % 4 == 1:
+            await it.abandon(case)
+        elif k % 4:
+            await it.reward(case, 100.0 - k)
+    await it.settled()
+    await it.pass_deadlines()
+    await it.reward(case, 7.0)
+    await it.settled()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    in_office(tmp_path / "store.db", busy, policy="scout", rule="default = 3\nlearn_late = true")
+    return tmp_path / "store.db"
+
+
+def test_a_true_log(store_address: str) -> None:
+    in_office(store_address, busy, policy="scout", rule="default = 3")
+    done = thrifty("audit", store_address)
+    assert done.returncode == 0, done.stderr
+    assert "every decision follows from the log, bit for bit" in done.stdout
+    (found,) = json.loads(thrifty("audit", store_address, "--json").stdout)
+    assert found["decisions"] == 48
+    assert found["snapshots"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "says"),
+    [
+        ("opened", {"buy": []}, "buy is [] in the log"),
+        ("opened", {"purpose": 77}, "purpose is 77"),
+        ("acted", {"action": "refer"}, "action is 'refer'"),
+        ("acted", {"action_values": [0.0, 0.0]}, "action_values"),
+        ("settled", {"reward": 100.0}, "reward is 100.0"),
+        ("rewarded", {"use": "extra"}, "use is 'extra'"),
+    ],
+)
+def test_a_changed_event_is_named(
+    store: Path, kind: str, change: dict[str, Any], says: str
+) -> None:
+    with sqlite3.connect(store) as database:
+        seq, case, body = database.execute(
+            "SELECT seq, case_id, body FROM events WHERE kind = ? ORDER BY seq LIMIT 1 OFFSET 2",
+            [kind],
+        ).fetchone()
+        changed = json.dumps({**json.loads(body), **change})
+        database.execute("UPDATE events SET body = ? WHERE seq = ?", [changed, seq])
+    database.close()
+    done = thrifty("audit", store)
+    if done.returncode == 1:
+        assert f"FIRST DIFFERENCE: event {seq}, case {case}: " in done.stdout
+        assert says in done.stdout
+    else:  # what cannot have happened at all is not even folded
+        assert done.returncode == 2
+        assert "cannot have happened" in done.stderr
+
+
+def test_a_changed_reward_shows_in_a_later_decision(store: Path) -> None:
+    with sqlite3.connect(store) as database:
+        database.execute(
+            "UPDATE events SET body = replace(body, '\"reward\":98.0', '\"reward\":-900.0')"
+        )
+    database.close()
+    assert thrifty("audit", store).returncode == 1
+
+
+def test_an_event_that_is_missing_is_noticed(store: Path) -> None:
+    with sqlite3.connect(store) as database:
+        database.execute("DELETE FROM events WHERE seq = 5")
+    database.close()
+    assert thrifty("audit", store).returncode in (1, 2)
+
+
+def test_the_log_as_a_table_and_a_fresh_policy_taught_by_it(store: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.parquet"
+    done = thrifty("export", store, "--out", log)
+    assert done.stdout.startswith("71 events: ") or done.returncode == 0
+    table = pl.read_parquet(log)
+    (found,) = json.loads(thrifty("audit", store, "--json").stdout)
+    assert len(table) == found["events"]
+    assert table["learnt"].sum() == found["learnt"]
+    policy = policy_file(tmp_path, name="fresh", more="# taught by the log")
+    taught = thrifty("replay", log, policy, "--of", "lending", "--save", tmp_path / "agent.npz")
+    assert f"fresh: {found['learnt']} rounds learnt of 24 cases" in taught.stdout, taught.stderr
+    assert Agent.load(tmp_path / "agent.npz").policy.rounds == found["learnt"]
+    warm = policy_file(tmp_path, name="warm", more='agent = "agent.npz"')
+    assert read_spec(warm).agent is not None
+    nothing = thrifty("replay", store, policy)
+    assert nothing.returncode == 2
+    assert "is no exported log" in nothing.stderr
+
+
+def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
+    opened = open_store(str(store), read_only=True)
+    spec = opened.specs()[0]
+    wanted = folded(opened, spec)
+    assert export(opened, tmp_path / "log.parquet") == opened.count()
+    opened.close()
+    done = replay(spec, exported_events(tmp_path / "log.parquet", "lending"), tmp_path / "a.npz")
+    assert (done.learnt, done.cases) == (wanted.model.learnt, 24)
+    assert (done.reward, done.spend) == (wanted.totals.reward, wanted.totals.spend)
+    assert done.same_purchase == 24  # the same policy with the same seed
+    state, taught = wanted.model.policy.get_state(), Agent.load(tmp_path / "a.npz").policy
+    for name, array in taught.get_state().items():
+        assert array.tobytes() == state[name].tobytes(), name
+
+
+def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file.db").write_text("no database at all" * 100)
+    for path in (tmp_path / "nowhere.db", tmp_path, tmp_path / "file.db"):
+        done = thrifty("audit", path)
+        assert done.returncode == 2
+        assert done.stderr.startswith("thrifty: ")
+        assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,108 @@
+"""The dashboard, as its readers see it: in a real browser, while traffic runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from benchmarks.load import Tally, World, traffic
+from playwright.sync_api import Browser, Page, expect
+
+from small_service import LEVELS, Served, policy_file, run_apart, served
+from thrifty.client import Client
+
+HOSTILE = "<img src=x onerror=document.title='owned'><b>income</b>"
+
+
+def make_traffic(service: Served, policy: str = "lending", cases: int = 10) -> None:
+    world = World({**LEVELS, HOSTILE: ("low", "high")}, price=0.5)
+    tally = Tally()
+    load = traffic(service.port, policy, world, connections=4, cases=cases, seed=1, tally=tally)
+    run_apart(load)
+    assert not tally.errors
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder: Path = tmp_path_factory.mktemp("dashboard")
+    policy = policy_file(folder)
+    other = policy_file(folder, name="hostile")
+    other.write_text(other.read_text().replace('name = "income"', f'name = "{HOSTILE}"'))
+    with served(policy, other, "--store", folder / "store.db") as running:
+        make_traffic(running)
+        make_traffic(running, "hostile")
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser, service: Served) -> Iterator[Page]:
+    """Open the dashboard; whatever is done, nothing is complained of, nobody else is asked."""
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    complaints: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda it: complaints.append(f"{it.type}: {it.text}"))
+    page.on("pageerror", lambda it: complaints.append(str(it)))
+    page.on("request", lambda it: asked.append(it.url))
+    page.goto(service.url)
+    expect(page.locator("#features .barlayer .trace").first).to_be_attached(timeout=30_000)
+    yield page
+    page.close()
+    assert complaints == []
+    assert asked
+    assert [url for url in asked if not url.startswith((service.url, "data:,"))] == []
+
+
+def shown(page: Page, name: str) -> float:
+    text = page.locator(f'[data-name="{name}"] b').inner_text()
+    return float(text.replace(",", ""))
+
+
+def choose(page: Page, policy: str) -> None:
+    page.get_by_role("button", name=policy).click()
+    expect(page.get_by_role("button", name=policy)).to_have_attribute("aria-current", "true")
+
+
+def test_it_shows_what_the_service_knows(page: Page, service: Served) -> None:
+    choose(page, "lending")
+    with Client(service.url) as client:
+        known = client.policy("lending")
+    expect(page.locator('[data-name="acted"] b')).to_have_text("40")
+    for name in ("gain", "reward", "spend"):
+        assert shown(page, name) == pytest.approx(known[name], abs=0.006)
+    assert page.locator("#money .scatterlayer .trace").count() == 3
+    assert page.locator('[data-name="set"] b').inner_text() == "income, history, age"
+
+
+def test_it_updates_by_itself_while_traffic_runs(page: Page, service: Served) -> None:
+    choose(page, "lending")
+    before = shown(page, "acted")
+    make_traffic(service, cases=5)
+    expect(page.locator('[data-name="acted"] b')).to_have_text(f"{before + 20:.0f}", timeout=15_000)
+
+
+def test_hostile_names_are_text(page: Page) -> None:
+    choose(page, "hostile")
+    expect(page.locator('[data-name="set"] b')).to_contain_text(HOSTILE)
+    expect(page.locator("#features")).to_contain_text("onerror=document.title")
+    assert page.title() == "Thrifty"
+    assert page.locator("img").count() == 0
+    assert page.locator("#features b").count() == 0
+
+
+def test_a_case_and_why(page: Page, service: Served) -> None:
+    choose(page, "lending")
+    with Client(service.url) as client:
+        case = client.open("lending", {"age": 20})
+        values = dict.fromkeys(case.buy, "low") | {"history": "none"}
+        client.observe(case.case, values, dict.fromkeys(case.buy, 0.1), available=["approve"])
+    expect(page.locator("#open")).to_contain_text(case.case, timeout=15_000)
+    page.get_by_role("button", name=case.case).click()
+    view = page.locator("#case-view")
+    expect(view).to_contain_text("value of each action")
+    expect(view).to_contain_text("income, history")
+    expect(view.get_by_role("cell", name="approve", exact=True)).to_be_visible()
+
+
+def test_it_fits_a_telephone(page: Page) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.wait_for_timeout(1000)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

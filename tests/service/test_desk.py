@@ -1,0 +1,281 @@
+"""The life of cases at the desk, hand-checkable, on both stores."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from service.desks import Clock, Office, in_office, spec_of
+from thrifty.errors import (
+    InvalidField,
+    KeyReused,
+    OutOfTurn,
+    RoundClosed,
+    TooManyOpen,
+    UnknownName,
+    UnknownRound,
+)
+from thrifty.policies import POLICIES
+from thrifty.rounds import Observation
+from thrifty.service.decisions import Seen
+from thrifty.service.desk import Settings
+from thrifty.service.model import Model
+from thrifty.service.specification import PolicySpec
+
+
+def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        opened = await it.open(age="old")
+        assert opened.body["buy"] == ["income", "history"]  # LinUCB buys what is not free
+        assert opened.body["price"] == 1.9  # nothing was paid yet: the list prices
+        acted = await it.act(opened.case)
+        assert acted.body["action"] in ("decline", "approve")
+        assert await it.reward(opened.case, 100.0) == "learnt"
+        await it.settled()
+        assert it.book.model.learnt == 1
+        assert not it.book.cases
+        totals = it.book.totals
+        assert (totals.reward, totals.spend, totals.gain) == (100.0, 4.0, 96.0)
+        assert totals.bought == {"income": 1, "history": 1}
+        again = await it.open()
+        assert again.body["price"] is None  # age has no price, and was never paid for
+        assert (await it.open(age=1)).body["price"] == 4.0  # what was paid
+
+    in_office(store_address, scene)
+
+
+@pytest.mark.parametrize(
+    ("rule", "rewards", "uses", "learnt"),
+    [
+        ('rule = "first"', [5.0, 7.0], ["learnt", "extra"], [5.0]),
+        ('rule = "last"', [5.0, 7.0], ["noted", "noted"], [7.0]),
+        ('rule = "sum"', [5.0, 7.0], ["noted", "noted"], [12.0]),
+        ('rule = "sum"', [100.0, 100.0], ["noted", "noted"], [120.0]),  # the end of the scale
+        ("default = -3", [], [], [-3.0]),
+        ('rule = "sum"\ndefault = -3', [5.0], ["noted"], [5.0]),
+        ("", [], [], []),
+    ],
+)
+def test_reward_rules(
+    store_address: str, rule: str, rewards: list[float], uses: list[str], learnt: list[float]
+) -> None:
+    async def scene(it: Office) -> None:
+        case = await it.acted()
+        assert [await it.reward(case, money) for money in rewards] == uses
+        await it.settled()
+        await it.pass_deadlines()
+        await it.settled()
+        assert it.book.totals.reward == sum(learnt)
+        assert it.book.model.learnt == len(learnt)
+        assert not it.book.cases
+
+    in_office(store_address, scene, rule=rule)
+
+
+@pytest.mark.parametrize(
+    ("rule", "use", "learnt"),
+    [
+        ("", "late", 0),
+        ("learn_late = true", "late-learnt", 1),
+        ("learn_late = true\ndefault = 0", "late", 1),  # the default was learnt before
+    ],
+)
+def test_late_rewards_are_kept_and_learnt_if_that_is_wanted(
+    store_address: str, rule: str, use: str, learnt: int
+) -> None:
+    async def scene(it: Office) -> None:
+        case = await it.acted()
+        await it.settled()
+        await it.pass_deadlines()
+        assert await it.reward(case, 50.0) == use
+        assert await it.reward(case, 60.0) == "late"
+        await it.settled()
+        assert it.book.model.learnt == learnt
+        assert list(it.book.totals.late) == [case, case]
+        _, found = await it.desk.case("default", case)
+        assert found.end == "expired"
+
+    in_office(store_address, scene, rule=rule)
+
+
+def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        opened = await it.open()
+        with pytest.raises(OutOfTurn, match="never acted"):
+            await it.reward(opened.case, 1.0)
+        await it.settled()
+        await it.pass_deadlines()
+        abandoned = await it.acted()
+        await it.abandon(abandoned)
+        with pytest.raises(RoundClosed, match="was abandoned"):
+            await it.reward(abandoned, 1.0)
+        await it.settled()
+        await it.pass_deadlines()
+        assert it.book.model.learnt == 0
+        assert it.book.totals.counts["expired"] == 1
+        assert it.book.totals.counts["abandoned"] == 1
+
+    in_office(store_address, scene, rule="default = 1")
+
+
+def test_steps_out_of_turn_are_refused(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        case = await it.acted()
+        with pytest.raises(OutOfTurn, match="has acted already"):
+            await it.act(case)
+        await it.reward(case, 1.0)
+        for step in (it.act, it.abandon):
+            with pytest.raises(RoundClosed):
+                await step(case)
+        with pytest.raises(UnknownRound):
+            await it.reward("nobody", 1.0)
+        with pytest.raises(UnknownName):
+            await it.desk.open_case("default", "nothing", {}, "k", "r")
+        with pytest.raises(UnknownRound):
+            await it.desk.case("other-tenant", case)
+        opened = await it.open()
+        it.clock.at += 8 * 86400 * 10**6
+        with pytest.raises(RoundClosed):
+            await it.act(opened.case)
+
+    in_office(store_address, scene)
+
+
+def test_what_was_bought_must_be_said_exactly(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        case = (await it.open(age=20)).case
+        both = {"income": "low", "history": "none"}
+        cheap = {"income": 1.0, "history": 1.0}
+        for seen, field in [
+            (Seen({}, {}), "values.income"),
+            (Seen({"income": "low"}, {"income": 1.0}), "values.history"),
+            (Seen(both, {"income": 1.0}), "costs.history"),
+            (Seen(both | {"age": 3}, cheap | {"age": 0.0}), "values.age"),
+            (Seen(both | {"income": "lo"}, cheap), "values.income"),
+            (Seen(both | {"income": 3}, cheap), "values.income"),
+            (Seen(both, cheap | {"income": -1.0}), "costs.income"),
+            (Seen(both, cheap | {"income": 1e9}), "costs.income"),
+            (Seen(both, cheap, ("income",)), "values.income"),
+            (Seen({}, {}, ("income", "income")), "unavailable"),
+            (Seen(both, cheap, (), ("refer",)), "available"),
+            (Seen(both, cheap, (), ()), "available"),
+        ]:
+            with pytest.raises(InvalidField) as caught:
+                await it.desk.observe("default", case, seen, it.key(), "r")
+            assert caught.value.field == field
+        gone = Seen({"income": "low"}, cheap, ("history",), ("approve",))
+        acted = await it.desk.observe("default", case, gone, it.key(), "r")
+        assert acted.body["action"] == "approve"
+        await it.reward(case, 120.0)
+        await it.settled()
+        assert it.book.totals.spend == 2.0  # what was not to be had was paid for all the same
+        assert it.book.totals.unavailable == {"history": 1}
+
+    in_office(store_address, scene)
+
+
+def test_the_same_key_gives_the_same_answer(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        desk, free = it.desk, {"age": 5.0}
+        first = await desk.open_case("default", "lending", free, "open", "r")
+        assert await desk.open_case("default", "lending", free, "open", "r") == first
+        with pytest.raises(KeyReused):
+            await desk.open_case("default", "lending", free, "open", "other")
+        seen = Seen({"income": "low", "history": "none"}, {"income": 1.0, "history": 1.0})
+        acted = await desk.observe("default", first.case, seen, "act", "r")
+        assert await desk.observe("default", first.case, seen, "act", "r") == acted
+        reward = await desk.reward("default", first.case, 5.0, "reward", "r")
+        assert await desk.reward("default", first.case, 5.0, "reward", "r") == reward
+        with pytest.raises(KeyReused):
+            await desk.reward("default", first.case, 6.0, "reward", "other")
+        with pytest.raises(KeyReused):
+            await desk.abandon("default", first.case, "reward", "abandon")
+        together = [desk.open_case("default", "lending", free, "many", "r") for _ in range(20)]
+        assert len({event.case for event in await asyncio.gather(*together)}) == 1
+        await it.settled()
+        assert desk.store.count() == 4
+        assert it.book.model.learnt == 1
+
+    in_office(store_address, scene)
+
+
+def test_many_at_once_take_each_step_once(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        case = (await it.open(age=5)).case
+        tries = await asyncio.gather(*(it.act(case) for _ in range(20)), return_exceptions=True)
+        assert sum(isinstance(one, OutOfTurn) for one in tries) == 19
+        uses = await asyncio.gather(*(it.reward(case, 1.0) for _ in range(20)))
+        assert sorted(uses) == ["extra"] * 19 + ["learnt"]
+
+    in_office(store_address, scene)
+
+
+def test_open_cases_are_bounded(tmp_path: Path) -> None:
+    async def scene(it: Office) -> None:
+        cases = [(await it.open()).case for _ in range(3)]
+        with pytest.raises(TooManyOpen, match="no more can be"):
+            await it.open()
+        await it.abandon(cases[0])
+        await it.open()
+
+    in_office(tmp_path / "store.db", scene, settings=Settings(tick=0.01, most_open=3))
+
+
+def test_deciding_changes_nothing() -> None:
+    """The state is a function of the rounds learnt, whoever asked what in between."""
+    rng = np.random.default_rng(0)
+    for name in ("epsilon-greedy", "linucb", "scout", "sim-oos", "ucb1", "uniform"):
+        assert name in POLICIES
+        spec = spec_of(policy=name)
+        if name == "sim-oos":
+            spec = _priced(spec)
+        quiet, busy = Model(spec), Model(spec)
+        for t in range(150):
+            for k in range(t % 3):  # the busy one is asked about other cases, too
+                busy.choose_features(f"other-{t}-{k}")
+                busy.choose_action(f"other-{t}-{k}", Observation([0, 1, 0], [1.0, 1.0, 1.0]), None)
+            purchase, _ = quiet.choose_features(f"case-{t}")
+            same, _ = busy.choose_features(f"case-{t}")
+            assert (purchase.mask == same.mask).all(), name
+            assert purchase.purpose == same.purpose, name
+            codes = np.where(purchase.mask, rng.integers(0, 2, 3), -1)
+            costs = np.where(purchase.mask, rng.integers(0, 90, 3).astype(float), np.nan)
+            seen = Observation(codes, costs, purchase.purpose)
+            action = quiet.choose_action(f"case-{t}", seen, None)
+            assert action == busy.choose_action(f"case-{t}", seen, None), name
+            reward = 120.0 if codes[0] == action[0] else -900.0
+            quiet.learn(seen, action[0], reward)
+            busy.learn(seen, action[0], reward)
+            left, right = quiet.state(), busy.state()
+            for array in left:
+                assert left[array].tobytes() == right[array].tobytes(), (name, array, t)
+
+
+def _priced(spec: PolicySpec) -> PolicySpec:
+    return replace(spec, features=tuple(replace(it, price=1.0) for it in spec.features))
+
+
+def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:
+    clock, digests = Clock(), []
+
+    async def first(it: Office) -> None:
+        for k in range(40):
+            case = await it.acted()
+            if k % 3:
+                await it.reward(case, float(k))
+        await it.open()
+        await it.settled()
+        digests.append(it.book.digest())
+
+    async def second(it: Office) -> None:
+        digests.append(it.book.digest())
+        await it.reward(next(iter(it.book.cases)), 1.0)
+
+    async def third(it: Office) -> None:
+        assert it.book.totals.counts["learnt"] == 27
+
+    for scene in (first, second, third):
+        in_office(store_address, scene, clock=clock)
+    assert digests[0] == digests[1]

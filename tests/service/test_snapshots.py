@@ -1,0 +1,92 @@
+"""Snapshots are a short cut, and a damaged one is no worse than none."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from benchmarks.damage import damaged
+
+from service.desks import Clock, Office, in_office, spec_of
+from thrifty.errors import ForeignFile, SaveError, UnsupportedVersion
+from thrifty.saving import pack_archive, unpack_archive
+from thrifty.service.auditing import folded
+from thrifty.service.desk import Desk
+from thrifty.service.snapshots import seal, thaw
+from thrifty.service.stores import Store
+from thrifty.service.stores.sqlite import SqliteStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Return a store with a log, an open case and a snapshot."""
+
+    async def scene(it: Office) -> None:
+        for k in range(30):
+            case = await it.acted()
+            await it.reward(case, float(k))
+        await it.acted()
+        await it.open()
+        while it.desk.books and not list(it.desk.store.snapshots(it.book.spec)):
+            shelf = it.desk._shelves["default", "lending"]
+            await asyncio.sleep(0.05)
+            await it.desk._save_snapshot(shelf)
+
+    in_office(tmp_path / "store.db", scene, clock=Clock())
+    return SqliteStore(tmp_path / "store.db")
+
+
+def test_a_snapshot_is_the_state(store: Store) -> None:
+    spec = spec_of()
+    data = next(store.snapshots(spec))
+    assert thaw(data, spec, store).digest() == folded(store, spec).digest()
+    store.close()
+
+
+def test_no_damaged_snapshot_is_accepted(store: Store) -> None:
+    """300 here, 10,000 in benchmarks/damage.py."""
+    spec = spec_of()
+    data = next(store.snapshots(spec))
+    rng = random.Random(1)
+    for _ in range(300):
+        with pytest.raises(SaveError):
+            thaw(damaged(data, rng), spec, store)
+    store.close()
+
+
+def test_a_service_with_damaged_snapshots_starts_from_the_log(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec, rng = spec_of(), random.Random(2)
+    wanted = folded(store, spec).digest()
+    files = sorted((tmp_path / "store.db.snapshots").iterdir())
+    assert files
+    for path in files:
+        path.write_bytes(damaged(path.read_bytes(), rng))
+    (tmp_path / "store.db.snapshots" / "default.lending.999999999999999.snapshot").write_bytes(b"")
+    desk = Desk(store)
+    assert desk.book("default", "lending").digest() == wanted
+    assert "the log is read instead" in caplog.text
+    store.close()
+
+
+def test_snapshots_of_others_are_refused(store: Store, tmp_path: Path) -> None:
+    spec = spec_of()
+    data = next(store.snapshots(spec))
+    other = SqliteStore(tmp_path / "other.db")
+    with pytest.raises(ForeignFile, match="another store"):
+        thaw(data, spec, other)
+    with pytest.raises(ForeignFile, match="another"):
+        thaw(data, spec_of(more="alpha = 0.1"), store)
+    with pytest.raises(UnsupportedVersion):
+        thaw(data.replace(b"snapshot 0001", b"snapshot 0002", 1), spec, store)
+    manifest, arrays = unpack_archive(data[data.index(b"PK") :])
+    with pytest.raises(ForeignFile, match="no snapshot"):
+        thaw(seal(pack_archive({"kind": "agent"}, {})), spec, store)
+    ahead = {**manifest, "last": [0, 10**6, "x", 0]}
+    with pytest.raises(SaveError, match="an older copy"):
+        thaw(seal(pack_archive(ahead, arrays)), spec, store)
+    with pytest.raises(SaveError):
+        thaw(seal(pack_archive({**manifest, "cases": [["nobody", 1]]}, arrays)), spec, store)
+    other.close()
+    store.close()

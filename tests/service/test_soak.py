@@ -1,0 +1,19 @@
+"""A few seconds of two policies with drift: the dashboard says what the exported log adds up to."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from benchmarks.soak import compared
+
+
+def test_the_dashboard_agrees_with_the_exported_log(tmp_path: Path) -> None:
+    """benchmarks/soak.py does it for ten minutes."""
+    with ThreadPoolExecutor(1) as apart:  # a browser that was opened before has a loop here
+        rows = apart.submit(compared, tmp_path, 4.0).result()
+    assert [row["policy"] for row in rows] == ["lending", "borrowing"]
+    for row in rows:
+        assert row["decisions"] > 20
+        assert row["shown"] == pytest.approx(row["log"])
+        for key, value in row["drawn"].items():
+            assert value == pytest.approx(row["log"][key])

@@ -1,0 +1,117 @@
+"""Both stores pass the public suite; each keeps its own promises besides."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from postgres_server import PostgresServer
+from thrifty.errors import CheckFailed, StoreError, StoreInUse
+from thrifty.service.events import START, Event, Position
+from thrifty.service.stores import Lease, open_store
+from thrifty.service.stores.checks import check_store, draft
+from thrifty.service.stores.sqlite import SqliteStore
+
+
+def test_the_public_suite(store_address: str) -> None:
+    check_store(lambda: open_store(store_address))
+
+
+def test_a_store_that_breaks_a_promise_is_named(tmp_path: Path) -> None:
+    class Forgetful(SqliteStore):
+        def read(self, after: Position, limit: int = 500) -> list[Event]:
+            return super().read(after, limit)[:-1]
+
+    with pytest.raises(CheckFailed, match="Forgetful fails events_come_back_as_they_were"):
+        check_store(lambda: Forgetful(tmp_path / "store.db"))
+
+
+def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = open_store(str(path))
+    code = f"from thrifty.service.stores import open_store; open_store({str(path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "StoreInUse: another process holds" in done.stderr
+    with pytest.raises(StoreInUse, match="only one can"):
+        open_store(str(path))
+    reader = open_store(str(path), read_only=True)  # an audit needs no permission
+    assert reader.count() == 0
+    reader.close()
+    store.close()
+    open_store(str(path)).close()
+
+
+def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no store"):
+        open_store(str(tmp_path / "nowhere.db"), read_only=True)
+    with pytest.raises(StoreError, match="choose a folder that exists"):
+        open_store(str(tmp_path / "no" / "folder.db"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_commit_is_on_the_disk(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    with store.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+    store.close()
+
+
+def test_no_event_of_a_transaction_that_commits_late_is_missed(postgres: PostgresServer) -> None:
+    """10,000 events, written while other transactions with lower numbers are held open."""
+    url = postgres.new_database()
+    store = open_store(url)
+    seen: list[str] = []
+    position = START
+    insert = (
+        "INSERT INTO events (tenant, policy, case_id, step, kind, at, body) "
+        "SELECT 'default', 'checked', %s || n, 0, 'opened', 0, '{}' FROM generate_series(1, 250) n"
+    )
+    for k in range(20):
+        held = [psycopg.connect(url) for _ in range(2)]
+        for n, connection in enumerate(held):
+            connection.execute(insert, [f"held-{k}-{n}-"])
+        store.append([draft(f"quick-{k}-{n}") for n in range(250)])  # a higher number, visible now
+        for connection in held:
+            chunk = store.read(position, 1000)  # read between the two commits
+            seen += [it.case for it in chunk]
+            position = chunk[-1].position if chunk else position
+            connection.commit()
+            connection.close()
+        while chunk := store.read(position, 1000):
+            seen += [it.case for it in chunk]
+            position = chunk[-1].position
+    assert len(seen) == len(set(seen)) == store.count() == 15_000
+    store.close()
+
+
+def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> None:
+    """A batch that was committed, and whose answer was lost, is found when it is repeated."""
+    store = open_store(postgres.new_database())
+    drafts = [draft(f"doubt-{k}", key=f"doubt-{k}") for k in range(5)]
+    first = store.append(drafts)
+    assert store.append(drafts) == first
+    assert store.count() == 5
+    store.close()
+
+
+def test_only_one_of_many_gets_the_lease(postgres: PostgresServer) -> None:
+    store = open_store(postgres.new_database())
+    got: list[Lease] = []
+
+    def try_it(k: int) -> None:
+        lease = store.acquire("policy", f"holder-{k}", 60)
+        if lease is not None:
+            got.append(lease)
+
+    threads = [threading.Thread(target=try_it, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 1
+    assert store.acquire("policy", got[0].holder, 60) == got[0]  # renewed, with the same fence
+    store.close()

@@ -1,0 +1,137 @@
+"""Small policies, and services of them that run as commands."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+T = TypeVar("T")
+THRIFTY = Path(sys.executable).with_name("thrifty")
+
+POLICY = """
+[policy]
+name = "{name}"
+policy = "{policy}"
+seed = 1
+{more}
+
+[[features]]
+name = "income"
+levels = ["low", "high"]
+price = 0.4
+
+[[features]]
+name = "history"
+levels = ["none", "clean", "arrears"]
+price = 1.5
+
+[[features]]
+name = "age"
+levels = ["young", "middle", "old"]
+edges = [30, 60]
+
+[actions]
+names = ["decline", "approve"]
+
+[rewards]
+unit = "EUR"
+low = -900
+high = 120
+
+[reward_rule]
+{rule}
+"""
+LEVELS = {
+    "income": ("low", "high"),
+    "history": ("none", "clean", "arrears"),
+    "age": ("young", "old"),
+}
+
+
+def policy_text(
+    name: str = "lending", policy: str = "linucb", more: str = "", rule: str = ""
+) -> str:
+    """Return a policy.toml; LinUCB buys everything and is compiled in no time."""
+    return POLICY.format(name=name, policy=policy, more=more, rule=rule)
+
+
+def policy_file(folder: Path, **changes: str) -> Path:
+    """Write a policy.toml."""
+    path = folder / f"{changes.get('name', 'policy')}.toml"
+    path.write_text(policy_text(**changes), encoding="utf-8")
+    return path
+
+
+class Served:
+    """A service that runs as a command."""
+
+    def __init__(self, *arguments: object, port: int = 0, errors: Path | None = None) -> None:
+        command = [str(THRIFTY), "serve", *map(str, arguments), "--port", str(port)]
+        self.started = time.monotonic()
+        self.errors = errors
+        with (errors or Path(os.devnull)).open("ab") as noted:
+            self.process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=noted,
+                text=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, f"it did not start: {line} {errors.read_text() if errors else ''}"
+        self.seconds = time.monotonic() - self.started
+        self.url = found[0]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+        self._close()
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(timeout=30)
+        self._close()
+
+    def _close(self) -> None:
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+@contextmanager
+def served(*arguments: object, errors: Path | None = None) -> Iterator[Served]:
+    """Run `thrifty serve` while the block runs."""
+    service = Served(*arguments, errors=errors)
+    try:
+        yield service
+    finally:
+        service.stop()
+
+
+def post(client: httpx.Client, path: str, body: object, key: str | None = None) -> httpx.Response:
+    """Write something, under a new key unless one is given."""
+    return client.post(path, json=body, headers={"Idempotency-Key": key or os.urandom(8).hex()})
+
+
+def run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a thread of its own: a browser that was opened before has a loop here."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
