@@ -296,7 +296,8 @@ class Desk:
             if not events:
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), self.settings.poll)
+                    async with asyncio.timeout(self.settings.poll):  # wait_for may lose a cancel
+                        await self._wake.wait()
 
     async def _watch(self) -> None:
         while True:
