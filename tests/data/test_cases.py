@@ -206,6 +206,29 @@ def test_a_policy_file_comes_back_as_it_was(tmp_path: Path) -> None:
     assert read.level_of("day", {"day": "2024-01-02"}) == cases.features[3].levels[0]
 
 
+def test_the_service_codes_values_as_the_cases_were_coded(tmp_path: Path) -> None:
+    from thrifty.service.specification import read_spec
+
+    table = {**TABLE, "score": [None, *(k * 1.5 for k in range(1, 60))]}
+    settings = Settings(
+        target="outcome",
+        prices={"income": 0.4, "score": 0.1, "day": 0.2},
+        free=("owner",),
+        bundles=(Bundle("report", ("age", "cost"), 0.5),),
+    )
+    cases = cases_of(table, settings, in_order=True)
+    written = policy_toml(cases, name="my cases.csv", seed=4).replace('agent = "agent.npz"', "")
+    (tmp_path / "policy.toml").write_text(written, encoding="utf-8")
+    spec, read = read_spec(tmp_path / "policy.toml"), read_policy_file(tmp_path / "policy.toml")
+    assert (spec.name, spec.problem) == ("my-cases", cases.problem)
+    edges = spec.by_name["score"].edges
+    assert edges
+    for value in [*edges, *(it + 0.1 for it in edges), -1.0]:
+        level = read.level_of("score", {"score": str(value)})
+        assert spec.by_name["score"].level(value) == level
+    assert {it.name for it in spec.features if it.free} == {"owner"}
+
+
 def test_a_file_that_is_no_policy_is_refused(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text("[policy]\nname = 'x'\n", encoding="utf-8")
     with pytest.raises(InvalidSpec, match="is no policy file"):

@@ -18,8 +18,8 @@ def test_everything_is_read(tmp_path: Path) -> None:
     assert (spec.id, spec.policy, spec.seed) == ("default/lending", "linucb", 1)
     assert spec.parameters == {"alpha": 0.3}
     assert [it.name for it in spec.features] == ["income", "history", "age"]
-    assert spec.by_name["age"].level(59.9) == "middle"
-    assert spec.by_name["age"].level(60) == "old"
+    assert spec.by_name["age"].level(60) == "middle"
+    assert spec.by_name["age"].level(60.1) == "old"
     assert (spec.scale.unit, spec.scale.low, spec.scale.high) == ("EUR", -900, 120)
     assert (spec.rule.rule, spec.rule.deadline, spec.rule.default) == ("sum", 14 * 86400, -5)
     assert spec.rule.learn_late

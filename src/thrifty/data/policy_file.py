@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from thrifty.errors import InvalidSpec, InvalidTable, UnknownName
 from thrifty.problem import Feature, Problem
 
 POLICY, AGENT = "policy.toml", "agent.npz"
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+MOST_OF_A_NAME = 64
 
 
 def policy_toml(cases: Cases, *, name: str, seed: int, agent: str = AGENT) -> str:
@@ -26,7 +29,7 @@ def policy_toml(cases: Cases, *, name: str, seed: int, agent: str = AGENT) -> st
     lines = [
         "# A policy that has learnt from past cases: `thrifty serve policy.toml` decides by it.",
         "[policy]",
-        *_keys({"name": name, "policy": "scout", "seed": seed, "agent": agent}),
+        *_keys({"name": policy_name(name), "policy": "scout", "seed": seed, "agent": agent}),
     ]
     for feature, price in zip(cases.features, cases.mean_prices.tolist(), strict=True):
         lines += ["", "[[features]]", *_keys(_described(feature, price))]
@@ -48,6 +51,16 @@ def policy_toml(cases: Cases, *, name: str, seed: int, agent: str = AGENT) -> st
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def policy_name(file: str) -> str:
+    """Return a name for the policy of a file of cases, such as may stand in an address.
+
+    >>> policy_name("Fälle 2026.csv"), policy_name("申请.csv")
+    ('F-lle-2026', 'policy')
+    """
+    stem = _NOT_IN_NAMES.sub("-", Path(file).stem).strip("-")
+    return stem[:MOST_OF_A_NAME] or "policy"
 
 
 @dataclass(frozen=True)

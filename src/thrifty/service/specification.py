@@ -7,7 +7,7 @@ import json
 import math
 import re
 import tomllib
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,11 +36,14 @@ _AGENT_LIMIT = 256 * 2**20
 class PricedFeature:
     """A feature, its list price if one is known, and how numbers become its levels.
 
-    A number belongs to the level whose place is the number of `edges` that are not above it.
+    The `edges` are the upper ends of the bins of a number, each bin with its end; the last bin has
+    none. `other` is the level of names that are none of the levels.
 
     >>> age = PricedFeature("age", ("young", "middle", "old"), edges=(30.0, 60.0))
-    >>> age.level(30), age.level("old")
-    ('middle', 'old')
+    >>> age.level(30), age.level(30.5), age.level("old")
+    ('young', 'middle', 'old')
+    >>> PricedFeature("town", ("Rome", "elsewhere"), other="elsewhere").level("Oslo")
+    'elsewhere'
     """
 
     name: str
@@ -49,6 +52,7 @@ class PricedFeature:
     free: bool = False
     edges: tuple[float, ...] = ()
     columns: tuple[str, ...] = ()
+    other: str | None = None
 
     @cached_property
     def feature(self) -> Feature:
@@ -58,12 +62,14 @@ class PricedFeature:
     def level(self, value: str | float) -> str:
         """Return the level that a value stands for: its name, or a number if there are edges."""
         if isinstance(value, str):
+            if self.other is not None and value not in self.levels:
+                return self.other
             self.feature.code(value)
             return value
         if not self.edges:
             known = ", ".join(map(repr, self.levels[:20]))
             raise InvalidSpec(f"{value!r} is a number, and the levels have names: use {known}.")
-        return self.levels[bisect_right(self.edges, value)]
+        return self.levels[bisect_left(self.edges, value)]
 
 
 @dataclass(frozen=True)
@@ -215,6 +221,7 @@ class PolicySpec:
                     it["free"],
                     tuple(it["edges"]),
                     tuple(it["columns"]),
+                    it.get("other"),
                 )
                 for it in plain["features"]
             ),
@@ -233,6 +240,7 @@ def _plain_feature(feature: PricedFeature) -> dict[str, Any]:
         "free": feature.free,
         "edges": list(feature.edges),
         "columns": list(feature.columns),
+        "other": feature.other,
     }
 
 
@@ -309,10 +317,11 @@ def _feature(content: Any) -> PricedFeature:
     name = table.text("name")
     table.what = f"feature {name!r}"
     levels = table.texts("levels", MOST_LEVELS)
-    edges = table.take("edges", list, [])
+    edges = _edges(table)
     price = table.number("price", Real(0), None)
     free = table.take("free", bool, False)
     columns = table.texts("columns", MOST_FEATURES, ())
+    other = _other(table, levels)
     table.require_nothing_left()
     numbers = [float(edge) for edge in edges if Real().accepts(edge)]
     if len(numbers) < len(edges) or numbers != sorted(set(numbers)):
@@ -322,9 +331,29 @@ def _feature(content: Any) -> PricedFeature:
             f"feature {name!r}: {len(edges)} edges make {len(edges) + 1} bins, and there are "
             f"{len(levels)} levels: name every bin, lowest first."
         )
-    feature = PricedFeature(name, levels, price, free, tuple(numbers), columns)
+    feature = PricedFeature(name, levels, price, free, tuple(numbers), columns, other)
     feature.feature  # noqa: B018 (levels that stand twice are refused here)
     return feature
+
+
+def _edges(table: _Table) -> list[Any]:
+    """Take the ends of a number's bins, and what `thrifty worth` says of how a column was coded.
+
+    Dates, bundles and missing values come to the service as the names of their levels.
+    """
+    edges: list[Any] = table.take("edges", list, [])
+    kind = table.text("kind", "number")
+    table.take("absent", list, [])
+    table.take("parts", list, [])
+    return [] if kind == "date" else edges
+
+
+def _other(table: _Table, levels: Sequence[str]) -> str | None:
+    for key in ("missing", "other"):
+        level = table.any(key)
+        if level is not None and level not in levels:
+            raise InvalidSpec(f"{table.what}: {key} is {level!r}, which is none of its levels.")
+    return level if isinstance(level, str) else None
 
 
 def _actions(content: Mapping[str, Any]) -> tuple[str, ...]:
@@ -341,6 +370,8 @@ def _scale(content: Mapping[str, Any]) -> Scale:
         table.number("low", Real(-1e12, 1e12), 0.0),
         table.number("high", Real(-1e12, 1e12), 1.0),
     )
+    table.take("outcomes", list, [])  # with `table`, what `thrifty worth` made rewards of
+    table.take("table", list, [])
     table.require_nothing_left()
     if not high - low >= 1e-9:
         raise InvalidSpec(f"[rewards] low = {low:g} and high = {high:g}: low must be below high.")
