@@ -394,7 +394,7 @@ def test_bad_arguments_are_refused_in_one_line(
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
-    [(("reproduce", "--workers", "0"), "--workers"), (("replay",), "No such command")],
+    [(("reproduce", "--workers", "0"), "--workers"), (("rewind",), "No such command")],
 )
 def test_what_no_command_knows_is_refused(
     arguments: tuple[str, ...],
