@@ -7,19 +7,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from watching import watched
+
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser, reproduced: Path) -> Iterator[tuple[Page, list[str]]]:
     """Open the report, and note every complaint and every request."""
-    page = browser.new_page(viewport={"width": 1200, "height": 900})
-    noted: list[str] = []
-    page.on("console", lambda message: noted.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: noted.append(str(error)))
-    page.on("request", lambda request: noted.append(request.url))
-    page.goto((reproduced / "results" / "report.html").as_uri())
-    expect(page.locator(".js-plotly-plot .modebar").last).to_be_attached()
-    yield page, noted
-    page.close()
+    with watched(browser, reproduced / "results" / "report.html", width=1200) as opened:
+        yield opened
 
 
 @pytest.fixture

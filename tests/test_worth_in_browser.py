@@ -14,6 +14,7 @@ from thrifty.data.policy_file import read_policy_file
 from thrifty.data.settings import Bundle
 from thrifty.worth.answer import answer_of
 from thrifty.worth.files import write_answer
+from watching import watched
 
 SCRIPT = "<script>document.title = 'caught'</script>"
 IMAGE = '"><img src=x onerror="document.title = \'caught\'">'
@@ -50,15 +51,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser, written: Path) -> Iterator[tuple[Page, list[str]]]:
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    noted: list[str] = []
-    page.on("console", lambda message: noted.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: noted.append(str(error)))
-    page.on("request", lambda request: noted.append(request.url))
-    page.goto((written / "worth.html").as_uri())
-    expect(page.locator(".js-plotly-plot .modebar").last).to_be_attached()
-    yield page, noted
-    page.close()
+    with watched(browser, written / "worth.html", width=1280) as opened:
+        yield opened
 
 
 @pytest.fixture
