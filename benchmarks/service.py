@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+from array import array
 from pathlib import Path
 
 import uvloop
@@ -44,7 +45,8 @@ async def forgotten(port: int, count: int) -> None:
 
 async def measure(port: int, pid: int, requests: int, connections: int) -> None:
     """Load the service in ten parts, and print what each took."""
-    world, part = World(LEVELS), requests // 10
+    world, part, all_seconds = World(LEVELS), requests // 10, array("d")
+    whole = time.perf_counter()
     await traffic(port, "lending", world, connections=connections, cases=20, seed=0, tally=_light())
     print("  requests/s   p50 ms   p99 ms   max ms   service us/request   load us/request   MB")
     for k in range(10):
@@ -72,6 +74,13 @@ async def measure(port: int, pid: int, requests: int, connections: int) -> None:
             f"{1e6 * (time.process_time() - own) / number:17.0f} {memory(pid):6.0f}",
             flush=True,
         )
+        all_seconds.extend(took)
+    took, seconds = sorted(all_seconds), time.perf_counter() - whole
+    print(
+        f"{len(took):,} requests: {len(took) / seconds:,.0f} a second, "
+        f"p99 {1e3 * took[int(0.99 * len(took))]:.1f} ms, p99.9 "
+        f"{1e3 * took[int(0.999 * len(took))]:.1f} ms"
+    )
 
 
 def _light() -> Tally:
