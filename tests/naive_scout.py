@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from naive import NOT_BOUGHT, Codes, Twin, any_of
+from naive import NOT_BOUGHT, Codes, Twin
 from thrifty.kernels import (
     averaging,
     growth,
@@ -86,6 +86,7 @@ class Tables:
         self.fixed = sets_that_fit(levels, n_actions, most)
         places = 0 if all_fit(levels, n_actions, most) else tables_of_subsets.GROWN
         self.grown: list[Set | None] = [None] * places
+        self.memory = tables_of_subsets.MEMORY
         self.forget()
 
     @property
@@ -107,7 +108,7 @@ class Tables:
 
     def learn_one(self, it: Set, codes: Sequence[int], action: int, reward: float) -> None:
         n, total = self.known[cell(it, codes, action)]
-        most = tables_of_subsets.MEMORY - 1
+        most = self.memory - 1
         if n > most:
             n, total = most, total * (most / n)
         self.known[cell(it, codes, action)] = n + 1, total + reward
@@ -534,14 +535,16 @@ class Scout(Twin):
             return min(1.0, chance) * cheap**scout.YOUNG_CAUTION
         matters = 1 - math.exp(self.log_weights[()])
         loss = self.value - self.blind_mean + price
-        cheap = scout.LOSS / max(loss, scout.LOSS)
+        cheap = min(1.0, scout.LOSS / loss) ** scout.CAUTION if loss > 0 else 1.0
+        if self.grows:
+            cheap = scout.GROWING_LOSS / max(loss, scout.GROWING_LOSS)
         scope = min(1.0, self.headroom / scout.HEADROOM)
         if self.grows and doubt > scout.CAMPAIGN_DOUBT:
             dear = max(1.0, loss / scout.CAMPAIGN_LOSS)
             if len(self.log) < scout.CAMPAIGN * scope / dear:
                 return scout.MOST_EPSILON
         chance = min(scout.MOST_EPSILON, chance * max(scout.LEAST_MATTERING, matters))
-        return chance * scope * cheap**scout.CAUTION
+        return chance * scope * cheap
 
     def probes(self) -> float:
         often = scout.PROBES * self.epsilon()
@@ -599,16 +602,17 @@ class Scout(Twin):
         return max(available, key=lambda a: drawn[a])
 
     def blind_action(self, draw: float, available: Sequence[int]) -> int:
-        if self.age <= scout.YOUNG:
-            return any_of(available, draw)
-        if draw < 0.5:
-            return any_of(available, 2 * draw)
-        left = (2 * draw - 1) * sum(self.habits[a] for a in available)
+        shares = {a: 1 / self.n_actions for a in available}
+        if self.age > scout.YOUNG:
+            shares = {a: (it + self.habits[a]) / 2 for a, it in shares.items()}
         for a in available:
-            left -= self.habits[a]
+            shares[a] *= math.sqrt(max(self.spread[a][0], likelihood.LEAST_SPREAD))
+        left = draw * sum(shares.values())
+        for a in available:
+            left -= shares[a]
             if left < 0:
                 return a
-        return any_of(available, 2 * draw - 1)
+        return available[-1]
 
     def update(
         self, codes: Codes, costs: Sequence[float], action: int, reward: float, purpose: int
@@ -636,6 +640,9 @@ class Scout(Twin):
                 self.probes_due = max(0, self.probes_due - 1)
         self.age += 1
         self.rounds += 1
+        grown = tables_of_subsets.MEMORY_OF_AGE * self.age
+        longest = tables_of_subsets.MOST_MEMORY
+        self.tables.memory = sorted([tables_of_subsets.MEMORY, grown, longest])[1]
 
     def learn_wide(
         self, basis: Set, observed: Set, codes: Codes, action: int, reward: float

@@ -375,7 +375,7 @@ def test_later_half_of_them_follow_the_habits() -> None:
     state.habits[:] = [0.7, 0.2, 0.1]
     half_and_half = [1 / 6 + 0.35, 1 / 6 + 0.1, 1 / 6 + 0.05]
     assert shares(state, [True] * 3).tolist() == pytest.approx(half_and_half, abs=2e-4)
-    without_the_first = [0, 1 / 4 + 1 / 3, 1 / 4 + 1 / 6]
+    without_the_first = [0, half_and_half[1] / (29 / 60), half_and_half[2] / (29 / 60)]
     assert shares(state, [False, True, True]).tolist() == pytest.approx(without_the_first, abs=2e-4)
 
 
@@ -383,6 +383,13 @@ def test_available_actions_without_habits_are_uniform() -> None:
     state = made(age=YOUNG + 1)
     state.habits[:] = [1.0, 0.0, 0.0]
     assert shares(state, [False, True, True]).tolist() == pytest.approx([0, 1 / 2, 1 / 2], abs=2e-4)
+
+
+def test_actions_whose_rewards_vary_more_are_tried_more_often() -> None:
+    state = made(age=YOUNG)
+    state.spread[:, 0] = [0.16, 0.04, 0.0]  # a sure thing counts as .0025
+    expected = [0.4 / 0.65, 0.2 / 0.65, 0.05 / 0.65]
+    assert shares(state, [True] * 3).tolist() == pytest.approx(expected, abs=2e-4)
 
 
 def test_habits_are_what_was_exploited() -> None:

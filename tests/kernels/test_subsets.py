@@ -27,6 +27,7 @@ place_of = numba.njit(lambda it, mask: subsets.place_of(it, mask))
 cell_of = numba.njit(lambda it, j, codes: subsets.cell_of(it, j, codes))
 find_cells = numba.njit(lambda it, observed, codes: subsets.find_cells(it, observed, codes))
 learn_one = numba.njit(lambda it, cell, a, r: subsets.learn_one(it, cell, a, r))
+remember = numba.njit(lambda it, age: subsets.remember(it, age))
 learn = numba.njit(lambda it, basis, seen, a, r: subsets.learn(it, basis, seen, a, r))
 forget_cell = numba.njit(lambda it, cell: subsets.forget_cell(it, cell))
 forget_all = numba.njit(lambda it: subsets.forget_all(it))
@@ -97,6 +98,16 @@ def test_a_cell_remembers_so_many_visits() -> None:
     assert it.sums[0, 0] == pytest.approx(memory - 1)
     learn_one(it, 0, 0, 0.0)
     assert it.sums[0, 0] == pytest.approx((memory - 1) ** 2 / memory)
+
+
+@pytest.mark.parametrize(("age", "memory"), [(0, 80), (1600, 80), (4000, 200), (99_999, 500)])
+def test_what_held_for_long_is_remembered_for_longer(age: int, memory: float) -> None:
+    it = made((1,), 1)
+    remember(it, age)
+    assert it.memory.tolist() == [memory]
+    for _ in range(600):
+        learn_one(it, 0, 0, 1.0)
+    assert it.pulls[0, 0] == memory
 
 
 def test_forgetting() -> None:

@@ -32,11 +32,11 @@ from thrifty.kernels import (
 from thrifty.kernels.arrays import NONE, Bools, Floats, Ints, Mask
 from thrifty.kernels.averaging import Weights
 from thrifty.kernels.chance import beta, stream_of
-from thrifty.kernels.choice import uniform
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.growth import Growth
 from thrifty.kernels.likelihood import (
     clipped,
+    deviation,
     dispersion,
     initial_spread,
     largest_dispersion,
@@ -70,6 +70,7 @@ HEADROOM, LOSS = 0.4, 0.6
 YOUNG_LOSS = 0.2
 """What acting blindly is taken to lose while little is known."""
 CAUTION, YOUNG_CAUTION = 10, 3
+GROWING_LOSS = 0.5
 CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
 GROWING_PROBES = 1.4
 PROBES_AFTER_ALARM = 3
@@ -274,14 +275,24 @@ def _epsilon(state: ScoutState, explored: Bools) -> float:
         return min(1.0, epsilon) * cheap**YOUNG_CAUTION
     matters = max(LEAST_MATTERING, 1 - math.exp(state.weights.log[0]))
     loss = book[0]["value"] - _blind_mean(state) + price
-    cheap = LOSS / max(loss, LOSS)
     headroom = min(1.0, _headroom(state) / HEADROOM)
-    epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * cheap**CAUTION
+    epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * _cheapness(state, loss)
     if _grows(state) and doubt > CAMPAIGN_DOUBT:
         campaign = CAMPAIGN * headroom * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
         if wide_rounds.number(state.wide_rounds) < campaign:
             return MOST_EPSILON
     return epsilon
+
+
+@inner
+def _cheapness(state: ScoutState, loss: float) -> float:
+    """Return what is left of exploring if such a round loses so much.
+
+    With very many features it is dear at all times, and there is more to be found.
+    """
+    if _grows(state):
+        return GROWING_LOSS / max(loss, GROWING_LOSS)
+    return (LOSS / max(loss, LOSS)) ** CAUTION
 
 
 @inner
@@ -371,21 +382,29 @@ def choose_action(
 
 @inner
 def _blind_action(state: ScoutState, available: Bools, draw: float) -> int:
-    """Choose without looking: any action, or half of the time one as often as it was exploited."""
-    if state.book[0]["age"] <= YOUNG:
-        return uniform(available, draw)
-    if draw < 0.5:
-        return uniform(available, 2 * draw)
+    """Choose without looking, each action as often as `_blind_share` says."""
     total = 0.0
     for a in range(available.size):
-        total += state.habits[a] if available[a] else 0.0
-    left = (2 * draw - 1) * total
+        total += _blind_share(state, a) if available[a] else 0.0
+    left = draw * total
+    chosen = NONE
     for a in range(available.size):
-        if available[a]:
-            left -= state.habits[a]
-            if left < 0.0:
-                return a
-    return uniform(available, 2 * draw - 1)
+        if available[a] and left >= 0.0:
+            left -= _blind_share(state, a)
+            chosen = a
+    return chosen
+
+
+@inner
+def _blind_share(state: ScoutState, action: int) -> float:
+    """Return how often to try an action: equally, later half of the time as it was exploited.
+
+    The less its rewards vary the fewer of them tell its mean (Neyman's allocation).
+    """
+    share = 1 / state.habits.size
+    if state.book[0]["age"] > YOUNG:
+        share = (share + state.habits[action]) / 2
+    return share * deviation(state.spread, action)
 
 
 @jit
@@ -416,6 +435,7 @@ def update(
             book[0]["probes_due"] -= 1
     book[0]["age"] += 1
     book[0]["round"] += 1
+    subsets.remember(state.subsets, book[0]["age"])
 
 
 @inner

@@ -7,7 +7,7 @@ tables between B and O, and `learn` is the only way into them.
 
 The sets are all subsets of the features. If these would have too many partial states there are the
 sets of at most K features, and room for GROWN larger ones, which come and go (see `growth`). Two
-tables are kept of each set: of all rounds that may teach it, with a memory of MEMORY visits to a
+tables are kept of each set: of all rounds that may teach it, with a memory of so many visits to a
 cell, and of wide rounds alone (those that explore or probe), which compare sets.
 """
 
@@ -29,8 +29,9 @@ GROWN, MOST_CELLS = 24, 256
 """So many larger sets, of so many partial states each at the most."""
 NO_SET = NONE
 """The mask of a place without a set: within no other, for Scout takes 63 features at the most."""
-MEMORY = 80.0
-"""So many visits to a cell count; the older ones fade."""
+MEMORY, MEMORY_OF_AGE, MOST_MEMORY = 80.0, 0.05, 500.0
+"""So many visits to a cell count, or this part of the rounds since the last restart if that is
+more, but not more than the last; older ones fade."""
 
 
 class Subsets(NamedTuple):
@@ -53,6 +54,7 @@ class Subsets(NamedTuple):
     wide_pulls: Floats
     wide_sums: Floats
     cells: Ints  # where the sets' tables have the state at hand
+    memory: Floats
 
 
 def initial(levels: Ints, n_actions: int, most: int) -> Subsets:
@@ -77,6 +79,7 @@ def initial(levels: Ints, n_actions: int, most: int) -> Subsets:
         wide_pulls=np.zeros(shape),
         wide_sums=np.zeros(shape),
         cells=np.zeros(len(sizes), np.int64),
+        memory=np.full(1, MEMORY),
     )
 
 
@@ -219,11 +222,18 @@ def find_cells(subsets: Subsets, observed: Mask, codes: Ints) -> None:
 
 
 @inner
+def remember(subsets: Subsets, age: int) -> None:
+    """Set the memory: what has been true for long may be remembered for longer."""
+    subsets.memory[0] = min(max(MEMORY, MEMORY_OF_AGE * age), MOST_MEMORY)
+
+
+@inner
 def learn_one(subsets: Subsets, cell: int, action: int, reward: float) -> None:
     """Add a reward to a cell, and let what it knows fade to its memory."""
-    if subsets.pulls[cell, action] + 1 > MEMORY:
-        subsets.sums[cell, action] *= (MEMORY - 1) / subsets.pulls[cell, action]
-        subsets.pulls[cell, action] = MEMORY - 1
+    memory = subsets.memory[0]
+    if subsets.pulls[cell, action] + 1 > memory:
+        subsets.sums[cell, action] *= (memory - 1) / subsets.pulls[cell, action]
+        subsets.pulls[cell, action] = memory - 1
     subsets.pulls[cell, action] += 1
     subsets.sums[cell, action] += reward
 
