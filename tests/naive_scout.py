@@ -602,7 +602,7 @@ class Scout(Twin):
         return max(available, key=lambda a: drawn[a])
 
     def blind_action(self, draw: float, available: Sequence[int]) -> int:
-        shares = {a: 1 / self.n_actions for a in available}
+        shares = dict.fromkeys(available, 1 / self.n_actions)
         if self.age > scout.YOUNG:
             shares = {a: (it + self.habits[a]) / 2 for a, it in shares.items()}
         for a in available:
