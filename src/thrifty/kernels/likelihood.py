@@ -12,7 +12,7 @@ from thrifty.kernels.compile import inner
 LEAST, MOST = 0.02, 0.98
 LEAST_DISPERSION = 0.05
 RATE = 0.001
-LEAST_SPREAD = 0.0025
+LEAST_SPREAD = 0.0001
 
 
 @inner

@@ -66,7 +66,8 @@ EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
 LEAST_MATTERING = 0.1
 PROBES = 0.25
-HEADROOM, LOSS = 0.4, 0.6
+HEADROOM, LEAST_LOSS, FULL_LOSS = 0.8, 0.02, 0.5
+LOSS = 0.6
 YOUNG_LOSS = 0.2
 """What acting blindly is taken to lose while little is known."""
 CAUTION, YOUNG_CAUTION = 10, 3
@@ -275,7 +276,7 @@ def _epsilon(state: ScoutState, explored: Bools) -> float:
         return min(1.0, epsilon) * cheap**YOUNG_CAUTION
     matters = max(LEAST_MATTERING, 1 - math.exp(state.weights.log[0]))
     loss = book[0]["value"] - _blind_mean(state) + price
-    headroom = min(1.0, _headroom(state) / HEADROOM)
+    headroom = min(1.0, _headroom(state) / (HEADROOM * min(max(loss, LEAST_LOSS), FULL_LOSS)))
     epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * _cheapness(state, loss)
     if _grows(state) and doubt > CAMPAIGN_DOUBT:
         campaign = CAMPAIGN * headroom * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
@@ -321,7 +322,7 @@ def _probes(state: ScoutState, epsilon: float) -> float:
     age = state.book[0]["age"]
     if age <= YOUNG or not _grows(state):
         return PROBES * epsilon
-    headroom = min(1.0, _headroom(state) / HEADROOM)
+    headroom = min(1.0, _headroom(state) / (HEADROOM * FULL_LOSS))
     return max(PROBES * epsilon, GROWING_PROBES * headroom**2 / math.sqrt(age))
 
 
