@@ -538,7 +538,8 @@ class Scout(Twin):
         cheap = min(1.0, scout.LOSS / loss) ** scout.CAUTION if loss > 0 else 1.0
         if self.grows:
             cheap = scout.GROWING_LOSS / max(loss, scout.GROWING_LOSS)
-        scope = min(1.0, self.headroom / scout.HEADROOM)
+        least = scout.HEADROOM * sorted([scout.LEAST_LOSS, loss, scout.FULL_LOSS])[1]
+        scope = min(1.0, self.headroom / least)
         if self.grows and doubt > scout.CAMPAIGN_DOUBT:
             dear = max(1.0, loss / scout.CAMPAIGN_LOSS)
             if len(self.log) < scout.CAMPAIGN * scope / dear:
@@ -550,7 +551,7 @@ class Scout(Twin):
         often = scout.PROBES * self.epsilon()
         if self.age <= scout.YOUNG or not self.grows:
             return often
-        scope = min(1.0, self.headroom / scout.HEADROOM)
+        scope = min(1.0, self.headroom / (scout.HEADROOM * scout.FULL_LOSS))
         return max(often, scout.GROWING_PROBES * scope**2 / math.sqrt(self.age))
 
     def choose_features(self) -> tuple[tuple[bool, ...], int]:

@@ -117,7 +117,8 @@ def by_formula(
     matters = max(scout.LEAST_MATTERING, 1 - nothing_matters)
     chance = min(scout.MOST_EPSILON, max(scout.LEAST_EPSILON, chance) * matters)
     loss = value - blind + price
-    scope = min(1, max(0, 1 - value) / scout.HEADROOM)
+    least = scout.HEADROOM * min(max(loss, scout.LEAST_LOSS), scout.FULL_LOSS)
+    scope = min(1, max(0, 1 - value) / least)
     return chance * scope * (scout.LOSS / max(loss, scout.LOSS)) ** scout.CAUTION
 
 
@@ -140,6 +141,14 @@ def test_later_headroom_and_loss_count_too(
     expected = by_formula(age, certainty, value, blind, price + 0.2, nothing)
     assert found == pytest.approx(expected)
     assert 0 <= found <= scout.MOST_EPSILON
+
+
+def test_what_can_be_gained_is_compared_with_what_exploring_loses() -> None:
+    # A sure reward of .9, and a gamble that may be better: little to gain, little to lose.
+    loss = scout.FULL_LOSS / 5
+    little = by_formula(400, 0.5, 0.9, 0.9, loss)
+    assert little == pytest.approx(by_formula(400, 0.5, 0.5, 0.5, scout.FULL_LOSS))
+    assert by_formula(400, 0.5, 0.9, 0.9, scout.FULL_LOSS) == pytest.approx(little / 4)
 
 
 def test_nothing_is_explored_where_nothing_can_be_gained() -> None:
@@ -279,7 +288,8 @@ def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
     doubtful = {"age": YOUNG + 1, "value": 0.5, "certainty": 0.99 - scout.CAMPAIGN_DOUBT}
     loss = 0.3  # the prices: by value and the mean of blind rewards exploring loses nothing
     state = priced(growing(**doubtful), 0.1, 0.1, 0.1)
-    rounds = scout.CAMPAIGN * min(1, 0.5 / scout.HEADROOM) * min(1, scout.CAMPAIGN_LOSS / loss)
+    least = scout.HEADROOM * loss
+    rounds = scout.CAMPAIGN * min(1, 0.5 / least) * min(1, scout.CAMPAIGN_LOSS / loss)
     state.wide_rounds.clock[:] = [math.ceil(rounds) + 6, 7]
     assert epsilon(state, ALL) == scout.MOST_EPSILON
     state.wide_rounds.clock[0] += 1
@@ -291,6 +301,15 @@ def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
     assert epsilon(state, ALL) < scout.MOST_EPSILON
 
 
+def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
+    loss = 2 * scout.GROWING_LOSS
+    sure = {"age": 400, "value": 0.5, "certainty": 1.0}
+    state = priced(growing(**sure), loss, 0.0, 0.0)
+    nothing = math.exp(state.weights.log[0])
+    usual = by_formula(400, 1.0, 0.5, 0.5, scout.FULL_LOSS, nothing)  # not dear at all
+    assert epsilon(state, ALL) == pytest.approx(usual / 2)
+
+
 @pytest.mark.parametrize("value", [0.5, 0.4])
 def test_a_campaign_that_loses_nothing_is_not_put_off(value: float) -> None:
     # For nothing, where exploring gains as much as exploiting does, or more.
@@ -299,7 +318,7 @@ def test_a_campaign_that_loses_nothing_is_not_put_off(value: float) -> None:
 
 
 def test_of_many_features_probes_are_due_to_what_can_be_gained() -> None:
-    age, value = 400, 1 - scout.HEADROOM / 2
+    age, value = 400, 1 - scout.HEADROOM * scout.FULL_LOSS / 2
     state = growing(age=age, value=value)
     expected = scout.GROWING_PROBES / 4 / math.sqrt(age)
     assert probes(state, 0.0) == pytest.approx(expected)
@@ -387,8 +406,8 @@ def test_available_actions_without_habits_are_uniform() -> None:
 
 def test_actions_whose_rewards_vary_more_are_tried_more_often() -> None:
     state = made(age=YOUNG)
-    state.spread[:, 0] = [0.16, 0.04, 0.0]  # a sure thing counts as .0025
-    expected = [0.4 / 0.65, 0.2 / 0.65, 0.05 / 0.65]
+    state.spread[:, 0] = [0.16, 0.04, 0.0]  # a sure thing counts as .0001
+    expected = [0.4 / 0.61, 0.2 / 0.61, 0.01 / 0.61]
     assert shares(state, [True] * 3).tolist() == pytest.approx(expected, abs=2e-4)
 
 
