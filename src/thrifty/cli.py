@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
@@ -71,6 +72,7 @@ app.command()(replay)
 
 def main() -> None:
     """Run a command; what goes wrong is said in one line."""
+    gc.freeze()  # what was imported stays: the collector need not look through it again and again
     try:
         app()
     except ThriftyError as error:
