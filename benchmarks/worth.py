@@ -1,0 +1,54 @@
+"""`python -m benchmarks.worth`: how long `thrifty worth` takes, and how much memory.
+
+Each file is played by a process of its own, twice: the first may have to compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.kills import THRIFTY
+
+
+def written(folder: Path, rows: int) -> list[str]:
+    """Write an example of so many rows, and return the command that judges it."""
+    cases, prices = folder / f"{rows}.csv", folder / "prices.toml"
+    example = [str(THRIFTY), "example", "lending"]
+    with cases.open("w") as file:
+        subprocess.run([*example, "--rows", str(rows)], stdout=file, check=True)
+    with prices.open("w") as file:
+        subprocess.run([*example, "--prices"], stdout=file, check=True)
+    return [str(THRIFTY), "worth", str(cases), "--prices", str(prices), "--out", str(folder / "o")]
+
+
+def measured(command: list[str]) -> tuple[float, float]:
+    """Return the seconds that a command takes, and the megabytes that it needs."""
+    begun = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, command
+    return time.perf_counter() - begun, used.ru_maxrss / 1e3
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.worth", description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 1_000_000])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in options.rows:
+            command = written(Path(folder), rows)
+            measured(command)
+            seconds, megabytes = measured(command)
+            print(f"{rows:10,} rows: {seconds:6.1f} s {megabytes:8.0f} MB", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
