@@ -147,6 +147,7 @@ class Desk:
         for shelf in self._shelves.values():
             with contextlib.suppress(StoreError):
                 await self._save_snapshot(shelf)
+                await self._hand_over(shelf)
         self._committer.close()
         self._threads.shutdown()
         self.store.close()
@@ -353,6 +354,12 @@ class Desk:
         pack = freeze(shelf.book, self.store.id, self._last)
         shelf.snapshot_time, shelf.news, shelf.passed = monotonic(), 0, 0
         await self._in_thread(lambda: self.store.save_snapshot(spec, position, pack(), lease))
+
+    async def _hand_over(self, shelf: _Shelf) -> None:
+        """Let the lease end now, so that nobody has to wait for it."""
+        if shelf.lease is not None:
+            await self._in_thread(self.store.acquire, shelf.book.spec.id, self.holder, 0)
+            shelf.lease = None
 
     def _recovered(self, spec: PolicySpec) -> Book:
         """Return the book of the newest snapshot that holds, or an empty one."""
