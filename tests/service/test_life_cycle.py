@@ -162,7 +162,7 @@ class Lives(RuleBasedStateMachine):
 
     @initialize(data=st.data(), default=st.sampled_from([None, -3.0]), late=st.booleans())
     def begin(self, data: st.DataObject, default: float | None, late: bool) -> None:
-        self.rules = Rules(self.kind, default, late)
+        self.reward_rules = Rules(self.kind, default, late)
         self.place.clear()
         self.office = self._open()
         self.open_case(data)
@@ -175,7 +175,7 @@ class Lives(RuleBasedStateMachine):
 
     def _open(self) -> Office:
         async def start() -> Office:
-            spec = spec_of(rule=self.rules.text)
+            spec = spec_of(rule=self.reward_rules.text)
             desk = Desk(open_store(self.place.address), [spec], UNATTENDED, self.clock)
             await desk.start()
             return Office(desk, self.clock)
@@ -254,7 +254,7 @@ class Lives(RuleBasedStateMachine):
         case, life = self._some(data, "open")
         paid, missing = data.draw(st.sampled_from([0.0, 0.5, 12.25])), data.draw(st.booleans())
         level = data.draw(st.sampled_from(["low", "high"]))
-        values = {"income": level, "history": "clean", "age": 33.0}
+        values: dict[str, str | float] = {"income": level, "history": "clean", "age": 33.0}
         bought = {name: values[name] for name in life.buy if not (missing and name == "income")}
         seen = Seen(bought, dict.fromkeys(bought, paid), ["income"] if missing else [])
         running = life.status == "open" and self._now <= life.deadline
@@ -301,7 +301,11 @@ class Lives(RuleBasedStateMachine):
 
     def _rewarded(self, life: Life, money: float, *, late: bool) -> str:
         if late:
-            if not self.rules.late or life.learnt is not None or life.due(self.rules) is not None:
+            if (
+                not self.reward_rules.late
+                or life.learnt is not None
+                or life.due(self.reward_rules) is not None
+            ):
                 return "late"
             self._learn(life, money)
             return "late-learnt"
@@ -357,7 +361,7 @@ class Lives(RuleBasedStateMachine):
             if life.status != "closed" and life.deadline < at:
                 self.counts["expired"] += 1
                 self.tried["expired"] += 1
-                due = life.due(self.rules)
+                due = life.due(self.reward_rules)
                 if due is not None:
                     self._learn(life, due)
                     self.tried["noted learnt" if life.noted else "default learnt"] += 1
