@@ -10,6 +10,7 @@ have numbers that this one has not reached: they get new ones, in their order, w
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -155,6 +156,17 @@ class PostgresStore(Store):
         with unavailable(), self.engine.begin() as connection:
             fence = connection.scalar(statement)
         return None if fence is None else Lease(policy, holder, fence)
+
+    def probe(self) -> None:
+        """Write more events than a page holds, and take them back: that needs room on the disk."""
+        super().probe()
+        case, body = f"probe-{uuid.uuid4().hex}", {"room": "." * 1500}
+        rows = [
+            _without_transaction(to_row(Event("", "", case, step, "probe", 0, body)))
+            for step in range(8)
+        ]
+        with unavailable(), self.engine.connect() as connection:  # without a commit
+            connection.execute(insert(events), rows)
 
     def _insert(self, table: sa.Table) -> Any:
         return insert(table)
