@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 
 from postgres_server import PostgresServer
@@ -129,6 +130,35 @@ def test_a_late_reward_that_comes_before_the_watch_means_the_same(
         assert (it.book.model.learnt, it.book.totals.reward) == (len(learnt), sum(learnt))
 
     in_office(store_address, scene, settings=Settings(tick=1000, poll=0.005), rule=rule)
+
+
+def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> None:
+    address = postgres.new_database()
+    broken = (
+        "INSERT INTO events (tenant, policy, case_id, step, kind, at, body) "
+        "VALUES ('default', 'lending', 'x', 0, 'opened', 0, 'no JSON')"
+    )
+
+    async def scene(it: Office) -> None:
+        await it.acted()
+        await it.settled()
+        assert it.desk.ready
+        with psycopg.connect(address) as connection:
+            connection.execute(broken)
+        async with asyncio.timeout(20):
+            while it.desk.ready:
+                await asyncio.sleep(0.005)
+        await it.open()  # what can be written does not make it whole
+        await it.desk._look_after()
+        assert not it.desk.ready
+        assert "cannot be followed" in it.desk.problem
+        with psycopg.connect(address) as connection:
+            connection.execute("DELETE FROM events WHERE case_id = 'x'")
+        async with asyncio.timeout(20):
+            while not it.desk.ready:
+                await asyncio.sleep(0.005)
+
+    in_office(address, scene)
 
 
 def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
