@@ -1,5 +1,6 @@
 """A real PostgreSQL server for tests, in a folder of its own, stopped and killed at will."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -24,7 +25,7 @@ def postgres_programs() -> Path | None:
 class PostgresServer:
     """One server on a free port of this machine."""
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, *options: str) -> None:
         self.programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="thrifty-postgres-"))
         if os.geteuid() == 0:  # PostgreSQL does not run as root
@@ -32,7 +33,8 @@ class PostgresServer:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self._run("initdb", "-D", str(self.folder / "data"), "-U", _USER, "-A", "trust", "-N")
+        data = str(self.folder / "data")
+        self._run("initdb", "-D", data, "-U", _USER, "-A", "trust", "-N", *options)
         self.start()
 
     def start(self) -> None:
@@ -71,14 +73,35 @@ class PostgresServer:
             ).fetchone()
         return row is not None
 
+    @property
+    def pid(self) -> int:
+        """The process that starts all others of the server."""
+        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
+    def limit_files(self, size: int | None) -> None:
+        """Let no file grow beyond a size, which is what a full disk is to a program."""
+        prlimit = shutil.which("prlimit") or "prlimit"
+        wanted = f"--fsize={'unlimited' if size is None else size}:"
+        for pid in self._processes():
+            with contextlib.suppress(AssertionError):  # it has ended meanwhile
+                self._run(prlimit, f"--pid={pid}", wanted)
+
+    def _processes(self) -> list[int]:
+        """Return the first process and those that it started, which are bound by its limits."""
+        found = [self.pid]
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                if int(path.read_text().rsplit(")", 1)[1].split()[1]) == self.pid:
+                    found.append(int(path.parent.name))
+        return found
+
     def url(self, database: str) -> str:
         """Return the address of a database."""
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
 
     def remove(self) -> None:
         """Stop it for good."""
-        pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGQUIT)
+        os.kill(self.pid, signal.SIGQUIT)
         for _ in range(100):
             if not (self.folder / "data" / "postmaster.pid").exists():
                 break

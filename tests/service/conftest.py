@@ -26,7 +26,7 @@ def running(
     folder: Path = tmp_path_factory.mktemp("service")
     policy = policy_file(folder)
     if request.param == "sqlite":
-        with _in_a_thread(policy, folder / "store.db") as url, _client(url) as client:
+        with in_a_thread(policy, str(folder / "store.db")) as url, _client(url) as client:
             yield client
         return
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -39,15 +39,31 @@ def running(
     assert "Traceback" not in errors.read_text()
 
 
+@pytest.fixture(scope="module")
+def both(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[httpx.Client, httpx.Client]]:
+    """Run a service on each kind of store, side by side."""
+    folder: Path = tmp_path_factory.mktemp("both")
+    policy = policy_file(folder)
+    with (
+        in_a_thread(policy, str(folder / "store.db")) as first,
+        in_a_thread(policy, postgres.new_database()) as second,
+        _client(first) as sqlite,
+        _client(second) as other,
+    ):
+        yield sqlite, other
+
+
 def _client(url: str) -> httpx.Client:
     return httpx.Client(base_url=url, timeout=20, trust_env=False)
 
 
 @contextmanager
-def _in_a_thread(policy: Path, store: Path) -> Iterator[str]:
+def in_a_thread(policy: Path, address: str) -> Iterator[str]:
     """Run the service in this process, so that coverage sees its lines."""
     urls: Queue[str] = Queue()
-    app = create_app(Desk(open_store(str(store)), [read_spec(policy)]))
+    app = create_app(Desk(open_store(address), [read_spec(policy)]))
     server = make_server(app, "127.0.0.1", 0, urls.put)
     thread = Thread(target=server.run)
     thread.start()

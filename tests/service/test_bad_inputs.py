@@ -1,7 +1,6 @@
 """More than 200 bad inputs: every one is a 4xx that names its field, the same on both stores."""
 
 import json
-from typing import Any
 
 import httpx
 import pytest
@@ -140,8 +139,19 @@ def corpus(case: str, acted: str) -> list[tuple[str, str, str | None]]:
     return bad
 
 
-def states(client: httpx.Client) -> Any:
-    return client.get("/v1/policies/lending").json()["counts"]
+def two_cases(client: httpx.Client) -> tuple[str, str]:
+    """Open two cases that want income and history, and act in the second."""
+    free = {"free": {"age": "old"}}
+    case = post(client, "/v1/policies/lending/cases", free).json()["case"]
+    acted = post(client, "/v1/policies/lending/cases", free).json()["case"]
+    unavailable = {"unavailable": ["income", "history"]}
+    assert post(client, f"/v1/cases/{acted}/observations", unavailable).status_code == 200
+    return case, acted
+
+
+def send(client: httpx.Client, path: str, body: str, key: str) -> httpx.Response:
+    head = {"Idempotency-Key": key, "Content-Type": "application/json"}
+    return client.post(path, content=body.encode("utf-8", "surrogateescape"), headers=head)
 
 
 def named_as_wanted(found: str | None, wanted: str) -> bool:
@@ -149,18 +159,12 @@ def named_as_wanted(found: str | None, wanted: str) -> bool:
 
 
 def test_every_bad_input_is_refused_with_its_field(running: httpx.Client) -> None:
-    free = {"free": {"age": "old"}}
-    case = post(running, "/v1/policies/lending/cases", free).json()["case"]
-    acted = post(running, "/v1/policies/lending/cases", free).json()["case"]
-    unavailable = {"unavailable": ["income", "history"]}
-    assert post(running, f"/v1/cases/{acted}/observations", unavailable).status_code == 200
+    case, acted = two_cases(running)
     bad = corpus(case, acted)
     assert len(bad) >= 200
     before = len(running.get(f"/v1/cases/{case}").json()["history"])
     for k, (path, body, field) in enumerate(bad):
-        head = {"Idempotency-Key": f"bad-{k}", "Content-Type": "application/json"}
-        data = body.encode("utf-8", "surrogateescape")
-        answer = running.post(path, content=data, headers=head)
+        answer = send(running, path, body, f"bad-{k}")
         assert answer.status_code == 422, (path, body[:80], answer.text)
         content = json.loads(answer.text)
         assert set(content) == {"error", "message", "field"}
@@ -171,6 +175,21 @@ def test_every_bad_input_is_refused_with_its_field(running: httpx.Client) -> Non
     good = {"values": {"income": "low", "history": "none"}, "costs": {"income": 1, "history": 1}}
     assert post(running, f"/v1/cases/{case}/observations", good).status_code == 200
     assert post(running, f"/v1/cases/{acted}/reward", {"reward": 1}).status_code == 200
+
+
+def test_both_stores_answer_the_same(both: tuple[httpx.Client, httpx.Client]) -> None:
+    """Word for word, but for the case's id."""
+    answers: list[list[tuple[int, str]]] = []
+    for client in both:
+        case, acted = two_cases(client)
+        answers.append([])
+        for k, (path, body, _) in enumerate(corpus(case, acted)):
+            answer = send(client, path, body, f"same-{k}")
+            text = answer.text.replace(case, "CASE").replace(acted, "ACTED")
+            answers[-1].append((answer.status_code, text))
+    assert len(answers[0]) >= 200
+    assert {status for status, _ in answers[0]} == {422}
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("name", NAMES)

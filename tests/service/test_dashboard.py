@@ -27,7 +27,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     policy = policy_file(folder)
     other = policy_file(folder, name="hostile")
     other.write_text(other.read_text().replace('name = "income"', f'name = "{HOSTILE}"'))
-    with served(policy, other, "--store", folder / "store.db") as running:
+    idle = policy_file(folder, name="idle")
+    with served(policy, other, idle, "--store", folder / "store.db") as running:
         make_traffic(running)
         make_traffic(running, "hostile")
         yield running
@@ -82,10 +83,19 @@ def test_it_updates_by_itself_while_traffic_runs(page: Page, service: Served) ->
 def test_hostile_names_are_text(page: Page) -> None:
     choose(page, "hostile")
     expect(page.locator('[data-name="set"] b')).to_contain_text(HOSTILE)
-    expect(page.locator("#features")).to_contain_text("onerror=document.title")
+    expect(page.locator("#features")).to_contain_text("onerror=doc")
     assert page.title() == "Thrifty"
     assert page.locator("img").count() == 0
     assert page.locator("#features b").count() == 0
+
+
+def test_a_policy_that_has_done_nothing_says_so(page: Page) -> None:
+    choose(page, "idle")
+    for plot in ("#money", "#features"):
+        expect(page.locator(plot)).to_contain_text("nothing yet")
+        expect(page.locator(f"{plot} .tick, {plot} .trace")).to_have_count(0)
+    for list_of in ("#notices", "#open", "#late"):
+        expect(page.locator(list_of)).to_have_text("none")
 
 
 def test_a_case_and_why(page: Page, service: Served) -> None:
@@ -99,7 +109,10 @@ def test_a_case_and_why(page: Page, service: Served) -> None:
     view = page.locator("#case-view")
     expect(view).to_contain_text("value of each action")
     expect(view).to_contain_text("income, history")
+    expect(view).to_contain_text("history: none")
     expect(view.get_by_role("cell", name="approve", exact=True)).to_be_visible()
+    choose(page, "idle")
+    expect(view).to_have_text("")  # it was another policy's
 
 
 def test_it_fits_a_telephone(page: Page) -> None:

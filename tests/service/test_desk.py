@@ -1,13 +1,16 @@
 """The life of cases at the desk, hand-checkable, on both stores."""
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 
-from service.desks import Clock, Office, in_office, spec_of
+from postgres_server import PostgresServer
+from service.desks import DAY, QUICK, Clock, Office, in_office, spec_of
 from thrifty.errors import (
     InvalidField,
     KeyReused,
@@ -98,6 +101,76 @@ def test_late_rewards_are_kept_and_learnt_if_that_is_wanted(
         assert found.end == "expired"
 
     in_office(store_address, scene, rule=rule)
+
+
+@pytest.mark.parametrize(
+    ("rule", "use", "learnt"),
+    [
+        ("", "late", []),
+        ("learn_late = true", "late-learnt", [50.0]),
+        ("learn_late = true\ndefault = 0", "late", [0.0]),
+        ('learn_late = true\nrule = "sum"', "late", [7.0]),
+        ('learn_late = true\nrule = "last"', "late", [4.0]),
+    ],
+)
+def test_a_late_reward_that_comes_before_the_watch_means_the_same(
+    store_address: str, rule: str, use: str, learnt: list[float]
+) -> None:
+    async def scene(it: Office) -> None:
+        case = await it.acted()
+        for money in (3.0, 4.0) if "rule" in rule else ():
+            assert await it.reward(case, money) == "noted"
+        await it.settled()
+        it.clock.at += 8 * DAY
+        assert await it.reward(case, 50.0) == use
+        await it.settled()
+        await it.desk._look_after()
+        await it.settled()
+        assert not it.book.cases
+        assert (it.book.model.learnt, it.book.totals.reward) == (len(learnt), sum(learnt))
+
+    in_office(store_address, scene, settings=Settings(tick=1000, poll=0.005), rule=rule)
+
+
+def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> None:
+    address = postgres.new_database()
+    broken = (
+        "INSERT INTO events (tenant, policy, case_id, step, kind, at, body) "
+        "VALUES ('default', 'lending', 'x', 0, 'opened', 0, 'no JSON')"
+    )
+
+    async def scene(it: Office) -> None:
+        await it.acted()
+        await it.settled()
+        assert it.desk.ready
+        with psycopg.connect(address) as connection:
+            connection.execute(broken)
+        async with asyncio.timeout(20):
+            while it.desk.ready:
+                await asyncio.sleep(0.005)
+        await it.open()  # what can be written does not make it whole
+        await it.desk._look_after()
+        assert not it.desk.ready
+        assert "cannot be followed" in it.desk.problem
+        with psycopg.connect(address) as connection:
+            connection.execute("DELETE FROM events WHERE case_id = 'x'")
+        async with asyncio.timeout(20):
+            while not it.desk.ready:
+                await asyncio.sleep(0.005)
+
+    in_office(address, scene)
+
+
+def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
+    address, begun = postgres.new_database(), time.monotonic()
+
+    async def scene(it: Office) -> None:
+        while not it.desk.leads(it.book):
+            await asyncio.sleep(0.005)
+
+    for _ in range(3):
+        in_office(address, scene, settings=replace(QUICK, lease_seconds=600))
+    assert time.monotonic() - begun < 60
 
 
 def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:

@@ -1,8 +1,12 @@
-"""A database of every released schema is kept here; each is upgraded, and its log still holds."""
+"""A database of every released schema is kept here; each is upgraded, and its log still holds.
+
+`tests/keep_database.py` makes them: a file of SQLite, and a dump of PostgreSQL.
+"""
 
 import shutil
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -10,29 +14,90 @@ from alembic.migration import MigrationContext
 
 from postgres_server import PostgresServer
 from service.desks import spec_of
-from thrifty.errors import ThriftyError
-from thrifty.service.auditing import audit
+from thrifty.errors import StoreError, ThriftyError
+from thrifty.service.auditing import audit, folded
+from thrifty.service.desk import Desk
+from thrifty.service.events import START
 from thrifty.service.stores import Store, open_store
+from thrifty.service.stores.checks import draft
 from thrifty.service.stores.schema import REVISION, metadata
 from thrifty.service.stores.sqlite import SqliteStore
 
-DATABASES = sorted((Path(__file__).parent / "databases").glob("*.db"))
+FOLDER = Path(__file__).parent / "databases"
+DATABASES = sorted([*FOLDER.glob("*.db"), *FOLDER.glob("*.sql")])
 
 
-def test_there_is_one_of_every_revision() -> None:
-    assert DATABASES[-1].stem == REVISION
+def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
+    """Put a copy of a kept database where a service finds it, and return its address."""
+    if path.suffix == ".db":
+        return shutil.copy(str(path), str(folder / "store.db"))
+    server: PostgresServer = request.getfixturevalue("postgres")
+    url = server.new_database()
+    with psycopg.connect(url) as connection:
+        connection.execute(path.read_bytes())
+    return url
 
 
-@pytest.mark.parametrize("path", DATABASES, ids=lambda it: it.stem)
-def test_it_is_upgraded_and_its_log_holds(path: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "store.db"
-    shutil.copy(path, copy)
-    store = open_store(str(copy))
-    found = audit(store, store.specs()[0])
-    store.close()
+@pytest.mark.parametrize("ending", ["db", "sql"])
+def test_there_is_one_of_every_revision(ending: str) -> None:
+    versions = FOLDER.parents[2] / "src/thrifty/service/migrations/versions"
+    revisions = sorted(it.name[1:5] for it in versions.glob("v*.py"))
+    assert revisions[-1] == REVISION
+    assert sorted(it.stem for it in FOLDER.glob(f"*.{ending}")) == revisions
+
+
+@pytest.mark.parametrize("path", DATABASES, ids=lambda it: it.name)
+def test_it_is_upgraded_and_its_log_holds(
+    path: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    store = open_store(restored(path, tmp_path, request))
+    spec = store.specs()[0]
+    found = audit(store, spec)
     assert found.difference is None
     assert found.decisions == 40
     assert found.learnt == 15
+    assert Desk(store).book("default", "lending").digest() == folded(store, spec).digest()
+    (new,) = store.append([draft("new")])
+    assert store.read(START)[-1] == new
+    assert store.count() == 56
+    store.close()
+
+
+def test_a_dump_of_a_server_that_had_counted_further(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Its numbers of transactions are ahead of this server's, which would hide its events."""
+    url = restored(FOLDER / "0001.sql", tmp_path, request)
+    with psycopg.connect(url) as connection:
+        connection.execute('UPDATE events SET "transaction" = "transaction" + 1000000000000')
+    with pytest.raises(StoreError, match="restored from another server"):
+        open_store(url, read_only=True)
+    for _ in range(2):  # the second time there is nothing left to do
+        store = open_store(url)
+        spec = store.specs()[0]
+        assert audit(store, spec).learnt == 15
+        assert audit(store, spec).difference is None
+        assert Desk(store).book("default", "lending").digest() == folded(store, spec).digest()
+        store.close()
+    open_store(url, read_only=True).close()
+
+
+def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> None:
+    """Numbers that fall where transactions rise, as when the first to come was last to commit."""
+    url = postgres.new_database()
+    store = open_store(url)
+    for k in range(5):
+        store.append([draft(f"c{k}")])
+    store.close()
+    with psycopg.connect(url) as connection:
+        connection.execute('UPDATE events SET "transaction" = 1000000000000 - seq')
+    store = open_store(url)
+    (new,) = store.append([draft("new")])
+    found = store.read(START)
+    assert [it.case for it in found] == ["c4", "c3", "c2", "c1", "c0", "new"]
+    assert [tuple(it.position) for it in found[:5]] == [(0, k) for k in range(1, 6)]
+    assert found[-1] == new
+    store.close()
 
 
 def test_the_migrations_lead_to_the_tables_of_the_code(

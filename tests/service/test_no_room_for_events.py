@@ -5,10 +5,12 @@ import time
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
-from small_service import Served, policy_file, post
-from thrifty.service.auditing import audit
+from postgres_server import PostgresServer, postgres_programs
+from small_service import Served, policy_file, post, served
+from thrifty.service.auditing import audit, folded
 from thrifty.service.stores import open_store
 
 
@@ -53,6 +55,64 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert sorted(reader.cases(acknowledged)) == sorted(acknowledged)
     assert audit(reader, reader.specs()[0]).difference is None
     reader.close()
+
+
+@pytest.mark.usefixtures("postgres")  # fails in CI where there is none
+def test_a_full_disk_under_postgres(tmp_path: Path) -> None:
+    """The files of the server may not grow any more; its log fits, in small pieces."""
+    programs = postgres_programs()
+    assert programs is not None
+    server = PostgresServer(programs, "--wal-segsize=1")
+    try:
+        _fill_and_make_room(server, tmp_path)
+    finally:
+        server.remove()
+
+
+def _fill_and_make_room(server: PostgresServer, folder: Path) -> None:
+    url = server.new_database()
+    path, acknowledged = "/v1/policies/lending/cases", []
+    with (
+        served(policy_file(folder), "--store", url, errors=folder / "errors") as service,
+        httpx.Client(base_url=service.url, timeout=30, trust_env=False) as client,
+    ):
+        size = _grown(url)
+        acknowledged += [post(client, path, {}).json()["case"] for _ in range(20)]
+        server.limit_files(size + 60_000)
+        for k in range(400):
+            answer = post(client, path, {}, f"full-{k}")
+            if answer.status_code == 503:
+                break
+            acknowledged.append(answer.json()["case"])
+        assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+        for _ in range(20):  # and it stays so
+            assert status(client, "/readyz") == 503
+            time.sleep(0.1)
+        assert status(client, "/healthz") == 200
+        assert status(client, f"/v1/cases/{acknowledged[0]}") == 200  # reading goes on
+        server.limit_files(None)
+        wait_until(client, "/readyz", 200)
+        again = post(client, path, {}, f"full-{k}")
+        assert again.status_code == 201
+        acknowledged.append(again.json()["case"])
+    store = open_store(url)
+    assert sorted(store.cases(acknowledged)) == sorted(acknowledged)
+    assert folded(store, store.specs()[0]).totals.counts == {"opened": len(acknowledged)}
+    assert audit(store, store.specs()[0]).difference is None
+    store.close()
+
+
+def _grown(url: str) -> int:
+    """Make the table of events larger than any other file, and return its size."""
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO events (tenant, policy, case_id, step, kind, at, body) SELECT 'default', "
+            "'other', 'c' || n, 0, 'opened', 0, json_build_object('room', repeat('.', 1500)) "
+            "FROM generate_series(1, 3000) n"
+        )
+        row = connection.execute("SELECT pg_relation_size('events')").fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 if not hasattr(resource, "prlimit"):  # pragma: no cover

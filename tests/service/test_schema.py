@@ -1,4 +1,7 @@
-"""The whole OpenAPI document, tried out by schemathesis: no server error, nothing undocumented."""
+"""The whole OpenAPI document, tried out by schemathesis on both stores.
+
+No server error, and nothing that is not documented.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,15 +15,24 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
+from postgres_server import PostgresServer
 from small_service import Served, policy_file, served
 from thrifty.client import Client
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     folder: Path = tmp_path_factory.mktemp("schema")
-    with served(policy_file(folder), "--store", folder / "store.db") as running:
+    address = str(folder / "store.db")
+    if request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        address = server.new_database()
+    errors = folder / "errors"
+    with served(policy_file(folder), "--store", address, errors=errors) as running:
         yield running
+    assert "Traceback" not in errors.read_text()
 
 
 def test_every_operation(service: Served) -> None:

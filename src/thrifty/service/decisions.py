@@ -134,10 +134,15 @@ def reward(spec: PolicySpec, case: Case, money: float, ticket: Ticket) -> Event:
 
 def _use(spec: PolicySpec, case: Case, at: int) -> str:
     if at > case.deadline:
-        return LATE_LEARNT if spec.rule.learn_late and not case.learnt else LATE
+        return LATE_LEARNT if spec.rule.learn_late and not _taught(spec, case) else LATE
     if case.status == CLOSED:
         return EXTRA
     return LEARNT if spec.rule.rule == "first" else NOTED
+
+
+def _taught(spec: PolicySpec, case: Case) -> bool:
+    """Whether the deadline brings something to learn, whenever the watch comes to close it."""
+    return case.learnt or (case.status != CLOSED and _settled(spec, case) is not None)
 
 
 def abandon(spec: PolicySpec, case: Case, ticket: Ticket) -> Event:

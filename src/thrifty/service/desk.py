@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from thrifty.errors import (
+    BrokenLog,
     KeyReused,
     SaveError,
     StoreError,
@@ -85,6 +86,7 @@ class Desk:
         self.store, self.settings, self.clock = store, settings, clock
         self.ready = False
         self.problem = "starting"
+        self._stuck = False
         self.started = clock()
         self.holder = f"{socket.gethostname()[:30]}-{os.getpid()}-{secrets.token_hex(4)}"
         self.position = Position()
@@ -147,6 +149,7 @@ class Desk:
         for shelf in self._shelves.values():
             with contextlib.suppress(StoreError):
                 await self._save_snapshot(shelf)
+                await self._hand_over(shelf)
         self._committer.close()
         self._threads.shutdown()
         self.store.close()
@@ -260,7 +263,12 @@ class Desk:
             self._fold(sorted(events, key=lambda it: it.position))
         elif events:
             self._catch_up()
-        self.ready, self.problem = True, ""
+        self._recover()
+
+    def _recover(self) -> None:
+        """Be ready again, unless the log has become unreadable."""
+        if not self._stuck:
+            self.ready, self.problem = True, ""
 
     def _fail(self, error: ThriftyError) -> None:
         if isinstance(error, LeaseLost):
@@ -290,9 +298,15 @@ class Desk:
             try:
                 events = await self._in_thread(self.store.read, self.position, _READ_TOGETHER)
                 self._fold(events)
+                self._stuck = False
             except StoreUnavailable as error:
                 self._fail(error)
                 events = []
+            except (ThriftyError, LookupError, TypeError, ValueError) as error:
+                self._stuck, events = True, []
+                self._fail(
+                    BrokenLog(f"the log cannot be followed ({error}): restore a copy of it.")
+                )
             if not events:
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
@@ -314,8 +328,9 @@ class Desk:
             await self._in_thread(self.store.probe)
             if self.store.exclusive:
                 self._catch_up()
-            self.ready, self.problem = True, ""
-            log.info("ready again")
+            self._recover()
+            if self.ready:
+                log.info("ready again")
         for shelf in self._shelves.values():
             shelf.lease = await self._in_thread(
                 self.store.acquire, shelf.book.spec.id, self.holder, self.settings.lease_seconds
@@ -353,6 +368,12 @@ class Desk:
         pack = freeze(shelf.book, self.store.id, self._last)
         shelf.snapshot_time, shelf.news, shelf.passed = monotonic(), 0, 0
         await self._in_thread(lambda: self.store.save_snapshot(spec, position, pack(), lease))
+
+    async def _hand_over(self, shelf: _Shelf) -> None:
+        """Let the lease end now, so that nobody has to wait for it."""
+        if shelf.lease is not None:
+            await self._in_thread(self.store.acquire, shelf.book.spec.id, self.holder, 0)
+            shelf.lease = None
 
     def _recovered(self, spec: PolicySpec) -> Book:
         """Return the book of the newest snapshot that holds, or an empty one."""

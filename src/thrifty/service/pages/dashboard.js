@@ -43,6 +43,8 @@ function showPolicies(policies) {
       button.addEventListener("click", () => {
         page.policy = it.policy;
         page.drawn = "";
+        at("case-id").value = "";
+        at("case-view").replaceChildren();
         refresh();
       });
       return button;
@@ -54,7 +56,7 @@ function showPolicies(policies) {
 function showNumbers(policy) {
   const noticed = policy.noticed;
   const figures = [
-    ["gain, " + policy.unit, number(policy.gain), "gain"],
+    [policy.unit ? "gain, " + policy.unit : "gain", number(policy.gain), "gain"],
     ["reward", number(policy.reward), "reward"],
     ["spend", number(policy.spend), "spend"],
     ["decisions", number(policy.counts.acted || 0), "acted"],
@@ -116,24 +118,58 @@ function drawMoney(activity, policy) {
     y1: 1,
     line: { width: 1, dash: "dot", color: it.kind === "restart" ? "#c62828" : "#6a1b9a" },
   }));
-  const title = { text: plain(policy.unit) };
-  Plotly.react("money", traces, layout({ shapes, yaxis: { title }, xaxis: { type: "date" } }), CONFIG);
+  const more = { shapes, yaxis: { title: { text: plain(policy.unit) }, automargin: true }, xaxis: { type: "date" } };
+  draw("money", rows.length > 0, traces, more);
 }
 
+function draw(id, something, traces, more) {
+  Plotly.react(id, something ? traces : [], layout(something ? more : NOTHING_YET), CONFIG);
+}
+
+const NOTHING_YET = {
+  xaxis: { visible: false },
+  yaxis: { visible: false },
+  annotations: [{ text: "nothing yet", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }],
+};
+
+// What tells long names apart is often at their end.
+function shortened(name) {
+  const most = at("features").clientWidth < 420 ? 18 : 32;
+  return plain(name.length > most ? name.slice(0, most - 9) + "…" + name.slice(-8) : name);
+}
+
+// Bars lie, so that there is room for many features and for long names.
 function drawFeatures(policy) {
-  const names = policy.features.map((it) => plain(it.name));
-  const traces = [
-    { name: "bought", type: "bar", offsetgroup: 1, x: names, y: policy.features.map((it) => it.bought), marker: { color: COLOURS.reward } },
-    { name: "spend", type: "bar", x: names, y: policy.features.map((it) => it.spend), yaxis: "y2", offsetgroup: 2, marker: { color: COLOURS.spend } },
-  ];
+  const { features } = policy;
+  const places = features.map((_, i) => i);
+  const bars = (name, values, axis, group) => ({
+    name,
+    type: "bar",
+    orientation: "h",
+    x: values,
+    y: places,
+    xaxis: axis,
+    offsetgroup: group,
+    marker: { color: name === "spend" ? COLOURS.spend : COLOURS.reward },
+    customdata: features.map((it) => plain(it.name)),
+    hovertemplate: "%{customdata}: %{x}<extra>" + name + "</extra>",
+  });
+  const axis = (text, color) => ({ title: { text, font: { color }, standoff: 6 }, rangemode: "tozero", nticks: 6, tickmode: "auto" });
   const more = {
     barmode: "group",
-    xaxis: { type: "category" },
-    yaxis: { title: { text: "times bought" }, rangemode: "tozero" },
-    yaxis2: { title: { text: "spend" }, overlaying: "y", side: "right", rangemode: "tozero", showgrid: false },
-    margin: { l: 60, r: 60, t: 10, b: 60 },
+    showlegend: false,
+    height: Math.max(320, 110 + 24 * features.length),
+    xaxis: axis("times bought", COLOURS.reward),
+    xaxis2: { ...axis("spend", COLOURS.spend), overlaying: "x", side: "top", showgrid: false },
+    yaxis: { tickvals: places, ticktext: features.map((it) => shortened(it.name)), autorange: "reversed", automargin: true, zeroline: false, showgrid: false },
+    margin: { l: 20, r: 20, t: 50, b: 50 },
   };
-  Plotly.react("features", traces, layout(more), CONFIG);
+  const traces = [
+    bars("bought", features.map((it) => it.bought), "x", 1),
+    bars("spend", features.map((it) => it.spend), "x2", 2),
+  ];
+  at("features").style.height = more.height + "px";
+  draw("features", features.some((it) => it.bought || it.spend), traces, more);
 }
 
 function caseButton(id) {
@@ -144,13 +180,23 @@ function caseButton(id) {
   return item;
 }
 
+function fill(id, items) {
+  at(id).replaceChildren(...(items.length ? items : [element("li", "none", { class: "none" })]));
+}
+
 function showLists(activity) {
   const noticed = [...activity.notices].reverse().slice(0, 50);
-  at("notices").replaceChildren(
-    ...noticed.map((it) => element("li", `after ${number(it.round)} rounds: ${it.kind}${it.feature === null ? "" : " of " + it.feature}`))
+  fill(
+    "notices",
+    noticed.map((it) => element("li", `after ${number(it.round)} rounds: ${it.kind}${it.feature === null ? "" : " of " + it.feature}`))
   );
-  at("open").replaceChildren(...activity.open.map(caseButton));
-  at("late").replaceChildren(...[...activity.late].reverse().map(caseButton));
+  fill("open", activity.open.map(caseButton));
+  fill("late", [...activity.late].reverse().map(caseButton));
+}
+
+function listed(values) {
+  const short = (it) => (it === null ? "–" : typeof it === "number" ? number(it, 4) : it);
+  return Object.entries(values).map(([name, it]) => `${name}: ${short(it)}`).join(", ") || "–";
 }
 
 function table(rows) {
@@ -172,10 +218,10 @@ async function showCase(id) {
       table([
         ["status", it.end === null ? it.status : `${it.status}: ${it.end}`],
         ["opened", it.opened],
-        ["known for free", it.free],
+        ["known for free", listed(it.free)],
         ["to buy", it.buy.join(", ") || "nothing"],
-        ["bought", it.values],
-        ["costs", it.costs],
+        ["bought", listed(it.values)],
+        ["costs", listed(it.costs)],
         ["not available", it.unavailable.join(", ") || "–"],
         ["action", it.action === null ? "–" : it.action],
         ["rewards", it.rewards.map((one) => `${one.reward} (${one.use})`).join(", ") || "–"],
@@ -184,7 +230,7 @@ async function showCase(id) {
       table([
         ["rounds learnt before buying", String(explain.learnt_before_buying)],
         ["reasons", explain.reasons === null ? "the policy gives none" : explain.reasons],
-        ["value of each action", explain.action_values === null ? "–" : explain.action_values],
+        ["value of each action", explain.action_values === null ? "–" : listed(explain.action_values)],
       ])
     );
   } catch (error) {

@@ -3,10 +3,14 @@
 Transactions commit in another order than they take numbers in, so a reader that asks for higher
 numbers misses some. Events are ordered by (transaction, number), and only those are read whose
 transaction is older than every one still running: before these nothing can appear any more.
+
+Another server counts its transactions from elsewhere. The events of a dump that was restored may
+have numbers that this one has not reached: they get new ones, in their order, when it is opened.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
+from thrifty.errors import StoreError
 from thrifty.service.events import Event, Position
 from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import (
@@ -30,6 +35,16 @@ from thrifty.service.stores.schema import events, leases, snapshots
 _KEPT = 2
 _RETURNED = ("transaction", "seq", "case_id", "step", "key")
 _OLDEST_RUNNING = sa.text('"transaction" < pg_snapshot_xmin(pg_current_snapshot())::text::bigint')
+_FROM_ANOTHER_SERVER = sa.text(
+    'SELECT max("transaction") >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM events'
+)
+_RENUMBERING = (  # in two steps: a number must not be taken while another event still has it
+    'UPDATE events SET "transaction" = 0, seq = -place FROM '
+    '(SELECT seq AS old, row_number() OVER (ORDER BY "transaction", seq) AS place FROM events) it '
+    "WHERE seq = old",
+    "UPDATE events SET seq = -seq",
+    "DELETE FROM snapshots",  # they stand at the old numbers
+)
 _NOW = sa.func.extract("epoch", sa.func.clock_timestamp())
 
 
@@ -142,8 +157,38 @@ class PostgresStore(Store):
             fence = connection.scalar(statement)
         return None if fence is None else Lease(policy, holder, fence)
 
+    def probe(self) -> None:
+        """Write more events than a page holds, and take them back: that needs room on the disk."""
+        super().probe()
+        case, body = f"probe-{uuid.uuid4().hex}", {"room": "." * 1500}
+        rows = [
+            _without_transaction(to_row(Event("", "", case, step, "probe", 0, body)))
+            for step in range(8)
+        ]
+        with unavailable(), self.engine.connect() as connection:  # without a commit
+            connection.execute(insert(events), rows)
+
     def _insert(self, table: sa.Table) -> Any:
         return insert(table)
+
+    def _migrate(self, connection: sa.Connection, *, create: bool) -> None:
+        super()._migrate(connection, create=create)
+        if connection.scalar(_FROM_ANOTHER_SERVER):
+            if not create:
+                raise StoreError(
+                    "the store was restored from another server, whose numbers of transactions "
+                    "this one has not reached: thrifty serve numbers its events anew."
+                )
+            _renumber(connection)
+
+
+def _renumber(connection: sa.Connection) -> None:
+    """Put the events of another server before all that this one will write, in their order."""
+    connection.execute(sa.text("LOCK TABLE events IN EXCLUSIVE MODE"))
+    if connection.scalar(_FROM_ANOTHER_SERVER):  # or another replica was faster
+        for statement in _RENUMBERING:
+            connection.execute(sa.text(statement))
+    connection.commit()
 
 
 def _without_transaction(row: dict[str, Any]) -> dict[str, Any]:
