@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from naive import NOT_BOUGHT, Codes, Twin
+from naive import NOT_BOUGHT, Codes, Twin, any_of
 from thrifty.kernels import (
     averaging,
     growth,
@@ -538,8 +538,10 @@ class Scout(Twin):
         cheap = min(1.0, scout.LOSS / loss) ** scout.CAUTION if loss > 0 else 1.0
         if self.grows:
             cheap = scout.GROWING_LOSS / max(loss, scout.GROWING_LOSS)
-        least = scout.HEADROOM * sorted([scout.LEAST_LOSS, loss, scout.FULL_LOSS])[1]
-        scope = min(1.0, self.headroom / least)
+        enough = scout.HEADROOM * max(loss, scout.LEAST_LOSS)
+        if self.grows and enough > scout.GROWING_HEADROOM:
+            enough = scout.GROWING_HEADROOM
+        scope = min(1.0, self.headroom / enough)
         if self.grows and doubt > scout.CAMPAIGN_DOUBT:
             dear = max(1.0, loss / scout.CAMPAIGN_LOSS)
             if len(self.log) < scout.CAMPAIGN * scope / dear:
@@ -551,7 +553,7 @@ class Scout(Twin):
         often = scout.PROBES * self.epsilon()
         if self.age <= scout.YOUNG or not self.grows:
             return often
-        scope = min(1.0, self.headroom / (scout.HEADROOM * scout.FULL_LOSS))
+        scope = min(1.0, self.headroom / scout.GROWING_HEADROOM)
         return max(often, scout.GROWING_PROBES * scope**2 / math.sqrt(self.age))
 
     def choose_features(self) -> tuple[tuple[bool, ...], int]:
@@ -603,17 +605,16 @@ class Scout(Twin):
         return max(available, key=lambda a: drawn[a])
 
     def blind_action(self, draw: float, available: Sequence[int]) -> int:
-        shares = dict.fromkeys(available, 1 / self.n_actions)
-        if self.age > scout.YOUNG:
-            shares = {a: (it + self.habits[a]) / 2 for a, it in shares.items()}
+        if self.age <= scout.YOUNG:
+            return any_of(available, draw)
+        if draw < 0.5:
+            return any_of(available, 2 * draw)
+        left = (2 * draw - 1) * sum(self.habits[a] for a in available)
         for a in available:
-            shares[a] *= math.sqrt(max(self.spread[a][0], likelihood.LEAST_SPREAD))
-        left = draw * sum(shares.values())
-        for a in available:
-            left -= shares[a]
+            left -= self.habits[a]
             if left < 0:
                 return a
-        return available[-1]
+        return any_of(available, 2 * draw - 1)
 
     def update(
         self, codes: Codes, costs: Sequence[float], action: int, reward: float, purpose: int

@@ -12,7 +12,6 @@ from thrifty.kernels.compile import inner
 LEAST, MOST = 0.02, 0.98
 LEAST_DISPERSION = 0.05
 RATE = 0.001
-LEAST_SPREAD = 0.0001
 
 
 @inner
@@ -56,12 +55,6 @@ def dispersion(spread: Floats, action: int) -> float:
     as they would with rewards of 0 and 1.
     """
     return min(max(spread[action, 0] / spread[action, 1], LEAST_DISPERSION), 1.0)
-
-
-@inner
-def deviation(spread: Floats, action: int) -> float:
-    """Return about how far an action's rewards are from their mean, and not quite 0."""
-    return math.sqrt(max(spread[action, 0], LEAST_SPREAD))
 
 
 @inner

@@ -32,11 +32,11 @@ from thrifty.kernels import (
 from thrifty.kernels.arrays import NONE, Bools, Floats, Ints, Mask
 from thrifty.kernels.averaging import Weights
 from thrifty.kernels.chance import beta, stream_of
+from thrifty.kernels.choice import uniform
 from thrifty.kernels.compile import inner, jit
 from thrifty.kernels.growth import Growth
 from thrifty.kernels.likelihood import (
     clipped,
-    deviation,
     dispersion,
     initial_spread,
     largest_dispersion,
@@ -66,7 +66,8 @@ EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
 LEAST_MATTERING = 0.1
 PROBES = 0.25
-HEADROOM, LEAST_LOSS, FULL_LOSS = 0.8, 0.02, 0.5
+HEADROOM, LEAST_LOSS = 0.8, 0.02
+GROWING_HEADROOM = 0.4
 LOSS = 0.6
 YOUNG_LOSS = 0.2
 """What acting blindly is taken to lose while little is known."""
@@ -276,13 +277,22 @@ def _epsilon(state: ScoutState, explored: Bools) -> float:
         return min(1.0, epsilon) * cheap**YOUNG_CAUTION
     matters = max(LEAST_MATTERING, 1 - math.exp(state.weights.log[0]))
     loss = book[0]["value"] - _blind_mean(state) + price
-    headroom = min(1.0, _headroom(state) / (HEADROOM * min(max(loss, LEAST_LOSS), FULL_LOSS)))
-    epsilon = min(MOST_EPSILON, epsilon * matters) * headroom * _cheapness(state, loss)
+    scope = _scope(state, loss)
+    epsilon = min(MOST_EPSILON, epsilon * matters) * scope * _cheapness(state, loss)
     if _grows(state) and doubt > CAMPAIGN_DOUBT:
-        campaign = CAMPAIGN * headroom * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
+        campaign = CAMPAIGN * scope * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
         if wide_rounds.number(state.wide_rounds) < campaign:
             return MOST_EPSILON
     return epsilon
+
+
+@inner
+def _scope(state: ScoutState, loss: float) -> float:
+    """Return how much can be gained beside what a round that explores loses, at most 1."""
+    enough = HEADROOM * max(loss, LEAST_LOSS)
+    if _grows(state):
+        enough = min(enough, GROWING_HEADROOM)
+    return min(1.0, _headroom(state) / enough)
 
 
 @inner
@@ -322,7 +332,7 @@ def _probes(state: ScoutState, epsilon: float) -> float:
     age = state.book[0]["age"]
     if age <= YOUNG or not _grows(state):
         return PROBES * epsilon
-    headroom = min(1.0, _headroom(state) / (HEADROOM * FULL_LOSS))
+    headroom = min(1.0, _headroom(state) / GROWING_HEADROOM)
     return max(PROBES * epsilon, GROWING_PROBES * headroom**2 / math.sqrt(age))
 
 
@@ -383,29 +393,21 @@ def choose_action(
 
 @inner
 def _blind_action(state: ScoutState, available: Bools, draw: float) -> int:
-    """Choose without looking, each action as often as `_blind_share` says."""
+    """Choose without looking: any action, or half of the time one as often as it was exploited."""
+    if state.book[0]["age"] <= YOUNG:
+        return uniform(available, draw)
+    if draw < 0.5:
+        return uniform(available, 2 * draw)
     total = 0.0
     for a in range(available.size):
-        total += _blind_share(state, a) if available[a] else 0.0
-    left = draw * total
-    chosen = NONE
+        total += state.habits[a] if available[a] else 0.0
+    left = (2 * draw - 1) * total
     for a in range(available.size):
-        if available[a] and left >= 0.0:
-            left -= _blind_share(state, a)
-            chosen = a
-    return chosen
-
-
-@inner
-def _blind_share(state: ScoutState, action: int) -> float:
-    """Return how often to try an action: equally, later half of the time as it was exploited.
-
-    The less its rewards vary the fewer of them tell its mean (Neyman's allocation).
-    """
-    share = 1 / state.habits.size
-    if state.book[0]["age"] > YOUNG:
-        share = (share + state.habits[action]) / 2
-    return share * deviation(state.spread, action)
+        if available[a]:
+            left -= state.habits[a]
+            if left < 0.0:
+                return a
+    return uniform(available, 2 * draw - 1)
 
 
 @jit
