@@ -263,20 +263,27 @@ def test_the_twin_with_rewards_that_are_not_0_or_1() -> None:
     assert min(twin.phi(a) for a in range(3)) < 0.9
 
 
-@statistical
-def test_a_safe_action_beside_a_gamble_causes_no_restarts() -> None:
-    # Declining gives exactly .88; approving gives 1, or 0 in one case of four of the worse kind.
-    rng = np.random.default_rng(1)
-    kinds = rng.integers(2, size=20_000)
-    repaid = rng.random(20_000) < np.where(kinds == 0, 0.97, 0.75)
-    rewards = np.column_stack([np.full(20_000, 0.88), repaid.astype(float)])
-    world = Replay(kinds[:, None], rewards, np.full((20_000, 1), 0.001))
-    policy = Scout(world.problem, seed=1)
+def gamble(seed: int, rounds: int = 20_000) -> tuple[float, int]:
+    """Return what Scout loses a round beside a safe action, and how often it starts afresh.
+
+    Declining gives exactly .88; approving gives 1, or 0 in one case of four of the worse kind.
+    """
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(2, size=rounds)
+    repaid = rng.random(rounds) < np.where(kinds == 0, 0.97, 0.75)
+    rewards = np.column_stack([np.full(rounds, 0.88), repaid.astype(float)])
+    world = Replay(kinds[:, None], rewards, np.full((rounds, 1), 0.001))
+    policy = Scout(world.problem, seed=seed)
     run = play(policy, world)
-    restarts = [it for it in policy.events if it.kind == "restart"]
-    assert len(restarts) <= 2  # nothing changes
     best = np.where(kinds == 0, 0.97, 0.88).mean()
-    assert best - 0.02 < run.rewards.mean()
+    return best - run.rewards.mean(), sum(it.kind == "restart" for it in policy.events)
+
+
+@statistical
+def test_a_safe_action_beside_a_gamble_causes_no_restarts_and_hides_nothing() -> None:
+    losses, restarts = zip(*(gamble(seed) for seed in range(1, 13)), strict=True)
+    assert np.mean(restarts) <= 2  # nothing changes
+    assert np.mean(losses) < 0.015  # a third of what never approving loses
 
 
 LENDING = Problem(
