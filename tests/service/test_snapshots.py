@@ -12,7 +12,7 @@ from thrifty.errors import ForeignFile, SaveError, UnsupportedVersion
 from thrifty.saving import pack_archive, unpack_archive
 from thrifty.service.auditing import folded
 from thrifty.service.desk import Desk
-from thrifty.service.snapshots import seal, thaw
+from thrifty.service.snapshots import freeze, seal, thaw
 from thrifty.service.stores import Store
 from thrifty.service.stores.sqlite import SqliteStore
 
@@ -41,6 +41,26 @@ def test_a_snapshot_is_the_state(store: Store) -> None:
     data = next(store.snapshots(spec))
     assert thaw(data, spec, store).digest() == folded(store, spec).digest()
     store.close()
+
+
+def test_a_snapshot_is_of_the_moment_at_which_it_was_taken(tmp_path: Path) -> None:
+    # It is packed in another thread, while the book goes on.
+    spec = spec_of()
+
+    async def scene(it: Office) -> None:
+        async def some(number: int) -> None:
+            for k in range(number):
+                await it.reward(await it.acted(), float(k))
+
+        await some(10)
+        pack = freeze(it.book, it.desk.store.id, it.desk._last)
+        at, before = it.book.position, it.book.digest()
+        await some(10)
+        assert before != it.book.digest()
+        assert thaw(pack(), spec, it.desk.store).digest() == before
+        assert thaw(pack(), spec, it.desk.store).position == at
+
+    in_office(tmp_path / "store.db", scene, clock=Clock())
 
 
 def test_no_damaged_snapshot_is_accepted(store: Store) -> None:

@@ -137,7 +137,7 @@ class Totals:
             "reward": self.reward,
             "spend": self.spend,
             "lag": self.lag,
-            "lags": self.lags,
+            "lags": list(self.lags),
             "bought": dict(self.bought),
             "unavailable": dict(self.unavailable),
             "spend_on": dict(self.spend_on),
