@@ -53,7 +53,7 @@ class Settings:
     """Seconds between two looks at deadlines, leases and snapshots."""
     poll: float = 0.05
     """Seconds between two looks at what other replicas wrote."""
-    snapshot_events: int = 5000
+    snapshot_events: int = 2000
     snapshot_seconds: float = 60.0
     lease_seconds: float = 3.0
     patience: float = 10.0
