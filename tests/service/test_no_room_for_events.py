@@ -13,6 +13,8 @@ from small_service import Served, policy_file, post, served
 from thrifty.service.auditing import audit, folded
 from thrifty.service.stores import open_store
 
+CASES = "/v1/policies/lending/cases"
+
 
 def status(client: httpx.Client, path: str) -> int:
     return client.get(path).status_code
@@ -25,28 +27,34 @@ def wait_until(client: httpx.Client, path: str, wanted: int) -> None:
         time.sleep(0.05)
 
 
+def opened_until_full(client: httpx.Client, acknowledged: list[str]) -> httpx.Response:
+    """Open cases until that is refused; return the refusal. Each key has a case's number."""
+    for _ in range(400):
+        answer = post(client, CASES, {}, f"full-{len(acknowledged)}")
+        if answer.status_code == 503:
+            break
+        acknowledged.append(answer.json()["case"])
+    assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+    return answer
+
+
 def test_a_full_disk(tmp_path: Path) -> None:
     """No file may grow any more, which is what a full disk is to a program."""
     store = tmp_path / "store.db"
     service = Served(policy_file(tmp_path), "--store", store, errors=tmp_path / "errors")
-    path, acknowledged = "/v1/policies/lending/cases", []
+    acknowledged: list[str] = []
     with httpx.Client(base_url=service.url, timeout=20, trust_env=False) as client:
-        acknowledged += [post(client, path, {}).json()["case"] for _ in range(20)]
+        acknowledged += [post(client, CASES, {}).json()["case"] for _ in range(20)]
         largest = max(it.stat().st_size for it in tmp_path.iterdir())
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (largest + 30_000, -1))
-        for k in range(400):
-            answer = post(client, path, {}, f"full-{k}")
-            if answer.status_code == 503:
-                break
-            acknowledged.append(answer.json()["case"])
-        assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+        answer = opened_until_full(client, acknowledged)
         assert "try again" in answer.json()["message"]
         assert status(client, "/readyz") == 503
         assert status(client, "/healthz") == 200
         assert status(client, f"/v1/cases/{acknowledged[0]}") == 200  # reading goes on
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (-1, -1))
         wait_until(client, "/readyz", 200)
-        again = post(client, path, {}, f"full-{k}")
+        again = post(client, CASES, {}, f"full-{len(acknowledged)}")
         assert again.status_code == 201
         acknowledged.append(again.json()["case"])
         assert client.get("/v1/policies/lending").json()["open"] == len(acknowledged)
@@ -71,20 +79,15 @@ def test_a_full_disk_under_postgres(tmp_path: Path) -> None:
 
 def _fill_and_make_room(server: PostgresServer, folder: Path) -> None:
     url = server.new_database()
-    path, acknowledged = "/v1/policies/lending/cases", []
+    acknowledged: list[str] = []
     with (
         served(policy_file(folder), "--store", url, errors=folder / "errors") as service,
         httpx.Client(base_url=service.url, timeout=30, trust_env=False) as client,
     ):
         size = _grown(url)
-        acknowledged += [post(client, path, {}).json()["case"] for _ in range(20)]
+        acknowledged += [post(client, CASES, {}).json()["case"] for _ in range(20)]
         server.limit_files(size + 60_000)
-        for k in range(400):
-            answer = post(client, path, {}, f"full-{k}")
-            if answer.status_code == 503:
-                break
-            acknowledged.append(answer.json()["case"])
-        assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+        opened_until_full(client, acknowledged)
         for _ in range(20):  # and it stays so
             assert status(client, "/readyz") == 503
             time.sleep(0.1)
@@ -92,7 +95,7 @@ def _fill_and_make_room(server: PostgresServer, folder: Path) -> None:
         assert status(client, f"/v1/cases/{acknowledged[0]}") == 200  # reading goes on
         server.limit_files(None)
         wait_until(client, "/readyz", 200)
-        again = post(client, path, {}, f"full-{k}")
+        again = post(client, CASES, {}, f"full-{len(acknowledged)}")
         assert again.status_code == 201
         acknowledged.append(again.json()["case"])
     store = open_store(url)
