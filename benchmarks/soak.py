@@ -41,8 +41,12 @@ class Drift:
 
 async def soak(port: int, policies: list[str], seconds: float, connections: int) -> Tally:
     """Make traffic for all policies until the time is over."""
-    tally, until = Tally(keep_cases=False), time.monotonic() + seconds
-    world = World(LEVELS, reward=Drift().reward)
+    tally, world = Tally(keep_cases=False), World(LEVELS, reward=Drift().reward)
+    line = await connect(port)
+    for policy in policies:  # compiles, if that was not done before
+        await one_life(line, policy, world, random.Random(policy), tally)
+    line.transport.close()
+    until = time.monotonic() + seconds
 
     async def one(k: int) -> None:
         line, rng = await connect(port), random.Random(k)

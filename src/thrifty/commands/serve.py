@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -42,39 +44,48 @@ def serve(
 
     Example: thrifty serve policy.toml
     """
-    gc.disable()  # what is made until it listens stays: there is nothing to collect
-    with service_installed():
-        from thrifty.service.access import read_keys
-        from thrifty.service.api import create_app
-        from thrifty.service.desk import Desk, Settings
-        from thrifty.service.gate import Limits
-        from thrifty.service.serving import make_server, require_safe
-        from thrifty.service.specification import read_spec
-        from thrifty.service.stores import open_store
-    known = None if keys is None else read_keys(keys)
-    require_safe(host, known)
-    specs = [read_spec(path) for path in policies or ()]
-    opened = open_store(store)
-    try:
-        desk = Desk(opened, specs, Settings(most_open=most_open))
-        names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
-        app = create_app(desk, known, Limits(rate=rate))
+    with _uncollected() as all_made:
+        with service_installed():
+            from thrifty.service.access import read_keys
+            from thrifty.service.api import create_app
+            from thrifty.service.desk import Desk, Settings
+            from thrifty.service.gate import Limits
+            from thrifty.service.serving import make_server, require_safe
+            from thrifty.service.specification import read_spec
+            from thrifty.service.stores import open_store
+        known = None if keys is None else read_keys(keys)
+        require_safe(host, known)
+        specs = [read_spec(path) for path in policies or ()]
+        opened = open_store(store)
+        try:
+            desk = Desk(opened, specs, Settings(most_open=most_open))
+            names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
+            app = create_app(desk, known, Limits(rate=rate))
 
-        def announce(url: str) -> None:
-            _collect_from_here()
-            typer.echo(f"Serving {names} on {url}")
+            def announce(url: str) -> None:
+                all_made()
+                typer.echo(f"Serving {names} on {url}")
 
-        make_server(app, host, port, announce).run()
-    except KeyboardInterrupt:
-        typer.echo("Stopped.", err=True)
-    finally:
-        opened.close()
+            make_server(app, host, port, announce).run()
+        except KeyboardInterrupt:
+            typer.echo("Stopped.", err=True)
+        finally:
+            opened.close()
 
 
-def _collect_from_here() -> None:
-    """Spare what was made so far: looking through all modules took a tenth of a second each time.
+@contextmanager
+def _uncollected() -> Iterator[Callable[[], None]]:
+    """Collect no garbage until told that all is made, and never look through that again.
 
-    Every request that came meanwhile waited for it.
+    Looking through all modules took a tenth of a second each time, and every request waited.
     """
-    gc.freeze()
-    gc.enable()
+
+    def all_made() -> None:
+        gc.freeze()
+        gc.enable()
+
+    gc.disable()
+    try:
+        yield all_made
+    finally:
+        gc.enable()

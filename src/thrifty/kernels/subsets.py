@@ -40,6 +40,7 @@ class Subsets(NamedTuple):
     Their tables lie end to end. A set's cells are numbered by the levels of its features, the first
     one fastest; `rests` is a fixed set without its `first` feature, from whose numbers they are
     made. `order` sorts the fixed masks. `bindings` counts how often a place got another set.
+    `memory` is how many visits to a cell count at present.
     """
 
     levels: Ints
