@@ -4,30 +4,67 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Annotated
+from collections import UserDict
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import MarkupMode, TyperGroup
+from typer.main import get_command
 
 from thrifty._version import __version__
-from thrifty.commands.audit import audit
-from thrifty.commands.compare import compare
-from thrifty.commands.example import example
-from thrifty.commands.export import export
-from thrifty.commands.figures import figures
-from thrifty.commands.init import init
-from thrifty.commands.key import key
-from thrifty.commands.list_ import list_
-from thrifty.commands.replay import replay
-from thrifty.commands.reproduce import reproduce
-from thrifty.commands.run import run
-from thrifty.commands.serve import serve
-from thrifty.commands.theory import theory
-from thrifty.commands.tune import tune
-from thrifty.commands.warmup import warmup
-from thrifty.commands.worth import worth
 from thrifty.errors import ThriftyError
 
+COMMANDS = {
+    "worth": "worth",
+    "init": "init",
+    "example": "example",
+    "list": "list_",
+    "run": "run",
+    "reproduce": "reproduce",
+    "compare": "compare",
+    "tune": "tune",
+    "figures": "figures",
+    "theory": "theory",
+    "warmup": "warmup",
+    "serve": "serve",
+    "key": "key",
+    "audit": "audit",
+    "export": "export",
+    "replay": "replay",
+}
+"""Names of commands as they are listed, each with its module and function in thrifty.commands."""
+
+
+class _WhenAsked(UserDict[str, Any]):
+    """Commands by name, each imported when it is asked for.
+
+    A service that starts again does not wait for tables, figures and experiments to be imported.
+    """
+
+    def __init__(self, rich_markup_mode: MarkupMode) -> None:
+        super().__init__(COMMANDS)
+        self.rich_markup_mode: MarkupMode = rich_markup_mode
+
+    def __getitem__(self, name: str) -> Any:
+        home = self.data[name]
+        function = getattr(import_module(f"thrifty.commands.{home}"), home)
+        gc.freeze()  # what was imported stays: the collector need not look through it again
+        alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+        alone.command(name)(function)
+        return get_command(alone)
+
+
+class _Thrifty(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _WhenAsked(self.rich_markup_mode)
+
+
 app = typer.Typer(
+    cls=_Thrifty,
     help="Decide what to look at, then what to do, when looking costs money and the world drifts.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
@@ -52,27 +89,8 @@ def _main(
     pass
 
 
-app.command()(worth)
-app.command()(init)
-app.command()(example)
-app.command("list")(list_)
-app.command()(run)
-app.command()(reproduce)
-app.command()(compare)
-app.command()(tune)
-app.command()(figures)
-app.command()(theory)
-app.command()(warmup)
-app.command()(serve)
-app.command()(key)
-app.command()(audit)
-app.command()(export)
-app.command()(replay)
-
-
 def main() -> None:
     """Run a command; what goes wrong is said in one line."""
-    gc.freeze()  # what was imported stays: the collector need not look through it again and again
     try:
         app()
     except ThriftyError as error:
