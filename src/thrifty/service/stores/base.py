@@ -20,6 +20,9 @@ from thrifty.service.stores import schema
 from thrifty.service.stores.schema import events, facts, policies
 
 CHUNK = 500
+Places = dict[tuple[str, int, str | None], Position]
+"""Where events stand, by case, step and key."""
+_RETURNED = [events.c[name] for name in ("transaction", "seq", "case_id", "step", "key")]
 
 
 class LeaseLost(StoreError):
@@ -48,6 +51,7 @@ class Store(ABC):
 
     def __init__(self, engine: sa.Engine, *, create: bool) -> None:
         self.engine = engine
+        self._insertion = self._insert(events).on_conflict_do_nothing().returning(*_RETURNED)
         try:
             with unavailable(), engine.connect() as connection:
                 self._migrate(connection, create=create)
@@ -169,6 +173,11 @@ class Store(ABC):
     @abstractmethod
     def _insert(self, table: sa.Table) -> Any:
         """Return the database's own insert, which knows conflicts."""
+
+    def _insert_new(self, connection: sa.Connection, rows: list[dict[str, Any]]) -> Places:
+        """Insert the events whose step and key are free, and return where they stand."""
+        inserted = connection.execute(self._insertion, rows).all()
+        return {(it.case_id, it.step, it.key): Position(it.transaction, it.seq) for it in inserted}
 
     def _migrate(self, connection: sa.Connection, *, create: bool) -> None:
         found = _revision(connection)

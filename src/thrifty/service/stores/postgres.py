@@ -25,6 +25,7 @@ from thrifty.service.stores.base import (
     CHUNK,
     Lease,
     LeaseLost,
+    Places,
     Store,
     to_event,
     to_row,
@@ -33,7 +34,6 @@ from thrifty.service.stores.base import (
 from thrifty.service.stores.schema import events, leases, snapshots
 
 _KEPT = 2
-_RETURNED = ("transaction", "seq", "case_id", "step", "key")
 _OLDEST_RUNNING = sa.text('"transaction" < pg_snapshot_xmin(pg_current_snapshot())::text::bigint')
 _FROM_ANOTHER_SERVER = sa.text(
     'SELECT max("transaction") >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM events'
@@ -71,19 +71,11 @@ class PostgresStore(Store):
 
     def append(self, drafts: Sequence[Event], lease: Lease | None = None) -> list[Event | None]:
         """Write events together; one that a lost connection left behind is found again."""
-        statement = (
-            insert(events)
-            .on_conflict_do_nothing()
-            .returning(*(events.c[name] for name in _RETURNED))
-        )
         rows = [_without_transaction(to_row(draft)) for draft in drafts]
         with unavailable(), self.engine.begin() as connection:
             if lease is not None:
                 _require(connection, lease)
-            places = {
-                (row.case_id, row.step, row.key): Position(row.transaction, row.seq)
-                for row in connection.execute(statement, rows)
-            }
+            places = self._insert_new(connection, rows)
         missing = [it.case for it in drafts if (it.case, it.step, it.key) not in places]
         known = self.cases(missing) if missing else {}
         return [_placed(draft, places, known) for draft in drafts]
@@ -203,9 +195,7 @@ def _require(connection: sa.Connection, lease: Lease) -> None:
         raise LeaseLost(f"the lease of {lease.policy} went to another process: nothing is written.")
 
 
-def _placed(
-    draft: Event, places: dict[tuple[str, int, str | None], Position], known: dict[str, list[Event]]
-) -> Event | None:
+def _placed(draft: Event, places: Places, known: dict[str, list[Event]]) -> Event | None:
     position = places.pop((draft.case, draft.step, draft.key), None)
     if position is not None:
         return replace(draft, position=position)

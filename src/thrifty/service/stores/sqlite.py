@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from thrifty.saving import replace_file
 from thrifty.service.events import Event, Position
 from thrifty.service.snapshots import SIZE_LIMIT
 from thrifty.service.specification import PolicySpec
-from thrifty.service.stores.base import CHUNK, Lease, Store, to_event, to_row, unavailable
+from thrifty.service.stores.base import CHUNK, Lease, Places, Store, to_event, to_row, unavailable
 from thrifty.service.stores.schema import events
 
 _KEPT = 2
@@ -38,7 +37,6 @@ class SqliteStore(Store):
             raise StoreError(f"{path} is a folder: give the path of a file.")
         self.path = path
         self._lock = None if read_only else _held(path)
-        self._writing = threading.Lock()
         engine = sa.create_engine(
             sa.URL.create("sqlite", database=str(path)),
             connect_args={"check_same_thread": False, "timeout": 10},
@@ -49,19 +47,12 @@ class SqliteStore(Store):
         except BaseException:
             self._let_go()
             raise
-        self._last = self._newest()
 
     def append(self, drafts: Sequence[Event], lease: Lease | None = None) -> list[Event | None]:
         """Write events together, and wait until they are on the disk."""
         del lease  # nobody else can hold one
-        statement = insert(events).on_conflict_do_nothing()
-        written = sa.select(events.c.seq, events.c.case_id, events.c.step, events.c.key)
-        with self._writing, unavailable():
-            with self.engine.begin() as connection:
-                connection.execute(statement, list(map(to_row, drafts)))
-                rows = connection.execute(written.where(events.c.seq > self._last)).all()
-            self._last = max((row.seq for row in rows), default=self._last)
-        places = {(row.case_id, row.step, row.key): row.seq for row in rows}
+        with unavailable(), self.engine.begin() as connection:
+            places = self._insert_new(connection, list(map(to_row, drafts)))
         return [_placed(draft, places) for draft in drafts]
 
     def read(self, after: Position, limit: int = CHUNK) -> list[Event]:
@@ -117,18 +108,14 @@ class SqliteStore(Store):
     def _insert(self, table: sa.Table) -> Any:
         return insert(table)
 
-    def _newest(self) -> int:
-        with unavailable(), self.engine.connect() as connection:
-            return connection.scalar(sa.select(sa.func.max(events.c.seq))) or 0
-
 
 def _stem(spec: PolicySpec) -> str:
     return f"{spec.tenant}.{spec.name}"
 
 
-def _placed(draft: Event, places: dict[tuple[str, int, str | None], int]) -> Event | None:
-    seq = places.pop((draft.case, draft.step, draft.key), None)
-    return None if seq is None else replace(draft, position=Position(0, seq))
+def _placed(draft: Event, places: Places) -> Event | None:
+    position = places.pop((draft.case, draft.step, draft.key), None)
+    return None if position is None else replace(draft, position=position)
 
 
 def _held(path: Path) -> sqlite3.Connection:
