@@ -169,6 +169,7 @@ def main() -> int:
         print(f"lost                      {len(seen.lost)}")
         print(f"applied twice             {len(seen.twice)}")
         print(f"restart, median           {restarts[len(restarts) // 2]:.2f} s")
+        print(f"restart, 95 %             {restarts[int(0.95 * len(restarts))]:.2f} s")
         print(f"restart, slowest          {restarts[-1]:.2f} s")
         print(f"decisions made again      {proof.decisions}, first difference: {proof.difference}")
         print(f"took                      {time.monotonic() - begun:.0f} s")
