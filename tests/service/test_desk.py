@@ -2,7 +2,9 @@
 
 import asyncio
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from thrifty.errors import (
     UnknownName,
     UnknownRound,
 )
+from thrifty.kernels import live
 from thrifty.policies import POLICIES
 from thrifty.rounds import Observation
 from thrifty.service.decisions import Seen
@@ -352,3 +355,27 @@ def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:
     for scene in (first, second, third):
         in_office(store_address, scene, clock=clock)
     assert digests[0] == digests[1]
+
+
+def test_no_request_waits_for_compilation(tmp_path: Path) -> None:
+    """Seen in a process of its own, where nothing is compiled or loaded yet."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        ready, done = pool.submit(
+            _compiled_when_ready_and_after_a_case, tmp_path / "store.db"
+        ).result()
+    assert done == ready > 0
+
+
+def _compiled_when_ready_and_after_a_case(address: Path) -> list[int]:
+    counts = []
+
+    def count() -> None:
+        counts.append(sum(len(getattr(it, "overloads", ())) for it in vars(live).values()))
+
+    async def scene(it: Office) -> None:
+        count()
+        await it.reward(await it.acted(), 1.0)
+        count()
+
+    in_office(address, scene)
+    return counts

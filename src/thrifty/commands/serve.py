@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Annotated
 
 import typer
@@ -58,7 +59,8 @@ def serve(
         specs = [read_spec(path) for path in policies or ()]
         opened = open_store(store)
         try:
-            desk = Desk(opened, specs, Settings(most_open=most_open))
+            with _explained_if_slow():
+                desk = Desk(opened, specs, Settings(most_open=most_open))
             names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
             app = create_app(desk, known, Limits(rate=rate))
 
@@ -89,3 +91,16 @@ def _uncollected() -> Iterator[Callable[[], None]]:
         yield all_made
     finally:
         gc.enable()
+
+
+@contextmanager
+def _explained_if_slow() -> Iterator[None]:
+    """Say what the wait is for."""
+    waiting = "Getting ready: policies are compiled once on a machine, and a long log is read."
+    timer = Timer(3.0, typer.echo, [waiting], {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -32,6 +32,7 @@ from thrifty.service.cases import Case
 from thrifty.service.committing import Committer
 from thrifty.service.decisions import Seen, Ticket, Values
 from thrifty.service.events import Event, Position, new_case_id, now
+from thrifty.service.model import rehearse
 from thrifty.service.snapshots import freeze, thaw
 from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import Lease, LeaseLost, Store
@@ -93,8 +94,9 @@ class Desk:
         self._tasks: list[asyncio.Task[None]] = []
         self._threads = ThreadPoolExecutor(8, "desk")
         self._wake = asyncio.Event()
+        for spec in {it.id: it for it in (*store.specs(), *specs)}.values():
+            rehearse(spec)  # what cannot be made is refused before anything is written
         for spec in specs:
-            Book(spec)  # what cannot be made is refused before anything is written
             store.declare(spec)
         self._shelves = {
             (spec.tenant, spec.name): _Shelf(self._recovered(spec)) for spec in store.specs()

@@ -97,6 +97,19 @@ class Model:
         self.policy.choose_features()
 
 
+def rehearse(spec: PolicySpec) -> None:
+    """Go through a round with a model that is thrown away; what cannot be made is refused.
+
+    Afterwards everything is compiled and loaded, and no request has to wait for that.
+    """
+    model = Model(spec)
+    purchase, _ = model.choose_features("rehearsal")
+    codes, costs = np.where(purchase.mask, 0, -1), np.where(purchase.mask, 0.0, np.nan)
+    seen = Observation.trusted(codes, costs, purchase.purpose)
+    action, _ = model.choose_action("rehearsal", seen, None)
+    model.learn(seen, action, spec.scale.low)
+
+
 def _policy(spec: PolicySpec) -> Policy:
     if spec.agent is None:
         agent = Agent(spec.problem, spec.policy, seed=spec.seed, **spec.parameters)
