@@ -106,6 +106,7 @@ def make_server(app: Any, host: str, port: int, announce: Callable[[str], None])
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here depends on where a request came from
         timeout_keep_alive=60,
         timeout_graceful_shutdown=5,
         limit_concurrency=2000,
