@@ -1,6 +1,7 @@
 """The command line, as a command."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,7 @@ from experiments.made_up_paper import reproduction
 from experiments.small_experiments import SPEC, files_below, thrifty, written
 from figures.small_tables import table_of, table_of_regrets
 from thrifty import __version__
-from thrifty.cli import main
+from thrifty.cli import COMMANDS, main
 from thrifty.commands.standings import comparisons, plain_standings, show_standings
 from thrifty.commands.theory import PAPERS_CHANGES, PAPERS_SETTING, growth_table
 from thrifty.commands.tune import choices_table
@@ -25,18 +26,6 @@ from thrifty.experiments.results import Results, read_results
 from thrifty.experiments.spec import Entry, Experiment, catalogue
 from thrifty.theory import regret_bound
 
-COMMANDS = [
-    "worth",
-    "init",
-    "example",
-    "list",
-    "run",
-    "reproduce",
-    "compare",
-    "tune",
-    "figures",
-    "theory",
-]
 GROWING = (
     SPEC.replace("rounds = 300\n", "")
     .replace('seeds = "0:4"', 'seeds = "0:2"')
@@ -81,6 +70,13 @@ def test_help_names_every_command(called: Called, capsys: pytest.CaptureFixture[
     assert called("--help") == 0
     shown = capsys.readouterr().out
     assert all(command in shown for command in COMMANDS)
+
+
+def test_a_command_imports_what_it_needs_and_nothing_else() -> None:
+    """A service that starts again does not wait for what other commands need."""
+    code = "import sys, thrifty.cli; print({'numba', 'polars', 'sqlalchemy'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
 
 
 def test_the_whole_paper_is_reproduced(tmp_path: Path) -> None:
