@@ -79,6 +79,49 @@ def test_a_command_imports_what_it_needs_and_nothing_else() -> None:
     assert found.stdout.strip() == "set()"
 
 
+def without(packages: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as if packages were not installed."""
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({packages}))\n"
+        f"sys.argv = {['thrifty', *arguments]}\n"
+        "from thrifty.cli import main\n"
+        "main()"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("package", "command", "extra"),
+    [
+        ("polars", ["list"], "experiments"),
+        ("polars", ["run", "nursery/published", "--seeds", "0:2"], "experiments"),
+        ("polars", ["warmup", "uniform"], "experiments"),
+        ("polars", ["init", "cases.csv"], "worth"),
+        ("narwhals", ["worth", "cases.csv"], "worth"),
+        ("polars", ["figures", "results"], "figures"),
+        ("fastapi", ["serve", "policy.toml"], "service"),
+        ("sqlalchemy", ["audit", "thrifty.db"], "service"),
+    ],
+)
+def test_a_missing_package_is_said_in_one_line(
+    package: str, command: list[str], extra: str
+) -> None:
+    shown = without([package], *command)
+    assert shown.returncode == 2
+    assert shown.stderr == (
+        f"thrifty: the package {package!r} is missing, which `thrifty {command[0]}` needs: "
+        f"pip install 'thrifty[{extra}]'.\n"
+    )
+
+
+def test_help_without_what_commands_need() -> None:
+    shown = without(["polars", "narwhals", "matplotlib", "plotly", "sqlalchemy"], "--help")
+    assert shown.returncode == 0
+    assert all(command in shown.stdout for command in COMMANDS)
+    assert "thrifty[experiments]" in without(["polars"], "run", "--help").stdout
+
+
 def test_the_whole_paper_is_reproduced(tmp_path: Path) -> None:
     shown = thrifty("reproduce", "--seeds", "0:2", "--json", "--figures", "png", cwd=tmp_path)
     assert shown.returncode == 0

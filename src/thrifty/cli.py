@@ -13,7 +13,8 @@ from typer.core import MarkupMode, TyperGroup
 from typer.main import get_command
 
 from thrifty._version import __version__
-from thrifty.errors import ThriftyError
+from thrifty.commands.needs import installed, refusing
+from thrifty.errors import InvalidParameter, ThriftyError
 
 COMMANDS = {
     "worth": "worth",
@@ -35,6 +36,8 @@ COMMANDS = {
 }
 """Names of commands as they are listed, each with its module and function in thrifty.commands."""
 
+_TAKES_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+
 
 class _WhenAsked(UserDict[str, Any]):
     """Commands by name, each imported when it is asked for.
@@ -47,11 +50,16 @@ class _WhenAsked(UserDict[str, Any]):
         self.rich_markup_mode: MarkupMode = rich_markup_mode
 
     def __getitem__(self, name: str) -> Any:
-        home = self.data[name]
-        function = getattr(import_module(f"thrifty.commands.{home}"), home)
-        gc.freeze()  # what was imported stays: the collector need not look through it again
         alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
-        alone.command(name)(function)
+        home = self.data[name]
+        try:
+            with installed(name):
+                function = getattr(import_module(f"thrifty.commands.{home}"), home)
+        except InvalidParameter as error:
+            alone.command(name, context_settings=_TAKES_ANYTHING)(refusing(error))
+        else:
+            alone.command(name)(installed(name)(function))
+        gc.freeze()  # what was imported stays: the collector need not look through it again
         return get_command(alone)
 
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.needs import service_installed
 from thrifty.commands.serve import StoreAddress
 from thrifty.commands.show import AsJson, show_json
 
@@ -24,9 +23,9 @@ def audit(
 
     Example: thrifty audit thrifty.db
     """
-    with service_installed():
-        from thrifty.service.auditing import audit as audited
-        from thrifty.service.stores import open_store
+    from thrifty.service.auditing import audit as audited
+    from thrifty.service.stores import open_store
+
     opened = open_store(store, read_only=True)
     try:
         audits = [audited(opened, it) for it in opened.specs() if policy in (None, it.name)]

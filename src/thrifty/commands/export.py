@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.needs import service_installed
 from thrifty.commands.serve import StoreAddress
 
 
@@ -19,9 +18,9 @@ def export(
 
     Example: thrifty export thrifty.db --out log.parquet
     """
-    with service_installed():
-        from thrifty.service.exporting import export as exported
-        from thrifty.service.stores import open_store
+    from thrifty.service.exporting import export as exported
+    from thrifty.service.stores import open_store
+
     opened = open_store(store, read_only=True)
     try:
         count = exported(opened, out)

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.needs import service_installed
-
 
 def key(
     name: Annotated[str, typer.Argument(help="What the key is called, in messages.")],
@@ -25,6 +23,6 @@ def key(
 
     Example: thrifty key checkout --scope decide --scope read
     """
-    with service_installed():
-        from thrifty.service.access import add_key
+    from thrifty.service.access import add_key
+
     typer.echo(add_key(file, name, tenant, scope or ["decide", "read"]))

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.needs import service_installed
-
 
 def replay(
     log: Annotated[Path, typer.Argument(help="A file that `thrifty export` wrote.")],
@@ -25,10 +23,10 @@ def replay(
 
     Example: thrifty replay log.parquet new.toml --of lending
     """
-    with service_installed():
-        from thrifty.service.exporting import exported_events
-        from thrifty.service.replaying import replay as replayed
-        from thrifty.service.specification import read_spec
+    from thrifty.service.exporting import exported_events
+    from thrifty.service.replaying import replay as replayed
+    from thrifty.service.specification import read_spec
+
     spec = read_spec(policy)
     done = replayed(spec, exported_events(log, of or spec.name), save)
     typer.echo(

@@ -11,8 +11,6 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.needs import service_installed
-
 StoreAddress = Annotated[
     str, typer.Argument(help="The store: the path of a file, or postgresql://...")
 ]
@@ -46,14 +44,14 @@ def serve(
     Example: thrifty serve policy.toml
     """
     with _uncollected() as all_made:
-        with service_installed():
-            from thrifty.service.access import read_keys
-            from thrifty.service.api import create_app
-            from thrifty.service.desk import Desk, Settings
-            from thrifty.service.gate import Limits
-            from thrifty.service.serving import make_server, require_safe
-            from thrifty.service.specification import read_spec
-            from thrifty.service.stores import open_store
+        from thrifty.service.access import read_keys
+        from thrifty.service.api import create_app
+        from thrifty.service.desk import Desk, Settings
+        from thrifty.service.gate import Limits
+        from thrifty.service.serving import make_server, require_safe
+        from thrifty.service.specification import read_spec
+        from thrifty.service.stores import open_store
+
         known = None if keys is None else read_keys(keys)
         require_safe(host, known)
         specs = [read_spec(path) for path in policies or ()]
