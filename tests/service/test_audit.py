@@ -120,6 +120,20 @@ def test_the_log_as_a_table_and_a_fresh_policy_taught_by_it(store: Path, tmp_pat
     assert "is no exported log" in nothing.stderr
 
 
+def test_a_policy_that_the_log_does_not_have_is_refused(store: Path, tmp_path: Path) -> None:
+    log, agent = tmp_path / "log.parquet", tmp_path / "agent.npz"
+    assert thrifty("export", store, "--out", log).returncode == 0
+    policy = policy_file(tmp_path, name="fresh", policy="ucb1")
+    taught = thrifty("replay", log, policy, "--of", "lendng", "--save", agent)
+    assert taught.returncode == 2
+    assert "no events of a policy 'lendng'" in taught.stderr
+    assert "those of lending" in taught.stderr
+    assert not agent.exists()
+    audited = thrifty("audit", store, "--policy", "lendng")
+    assert audited.returncode == 2
+    assert "no policy 'lendng', so nothing was audited: it has lending." in audited.stderr
+
+
 def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
     opened = open_store(str(store), read_only=True)
     spec = opened.specs()[0]

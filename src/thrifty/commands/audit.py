@@ -9,6 +9,7 @@ import typer
 
 from thrifty.commands.serve import StoreAddress
 from thrifty.commands.show import AsJson, show_json
+from thrifty.errors import UnknownName
 
 
 def audit(
@@ -28,7 +29,9 @@ def audit(
 
     opened = open_store(store, read_only=True)
     try:
-        audits = [audited(opened, it) for it in opened.specs() if policy in (None, it.name)]
+        specs = opened.specs()
+        _require_known(policy, [it.name for it in specs])
+        audits = [audited(opened, it) for it in specs if policy in (None, it.name)]
     finally:
         opened.close()
     if as_json:
@@ -45,3 +48,12 @@ def audit(
             typer.echo(f"  state {it.state}")
     if any(it.difference is not None for it in audits):
         raise typer.Exit(1)
+
+
+def _require_known(policy: str | None, known: list[str]) -> None:
+    """Refuse a name of no policy: nothing audited must not pass for nothing found."""
+    if policy is not None and policy not in known:
+        raise UnknownName(
+            f"the store has no policy {policy!r}, so nothing was audited: it has "
+            f"{', '.join(sorted(set(known))) or 'none'}."
+        )

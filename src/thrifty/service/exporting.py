@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from thrifty.errors import InvalidTable, SaveError
+from thrifty.errors import InvalidTable, SaveError, UnknownName
 from thrifty.service.auditing import CHUNK
 from thrifty.service.events import ACTED, LATE_LEARNT, LEARNT, OPENED, REWARDED, Event, Position
 from thrifty.service.stores.base import Store
@@ -90,6 +90,12 @@ def exported_events(path: Path, policy: str) -> Iterator[Event]:
         raise InvalidTable(
             f"{path} is no exported log ({error}): `thrifty export` writes one."
         ) from error
+    if rows.is_empty():
+        known = ", ".join(sorted(set(table["policy"]))) or "no policy"
+        raise UnknownName(
+            f"{path} has no events of a policy {policy!r}, so there is nothing to learn: it has "
+            f"those of {known}. Say which with --of."
+        )
     for row in rows.iter_rows(named=True):
         yield Event(
             tenant=row["tenant"],
