@@ -156,3 +156,7 @@ def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert done.stderr.startswith("thrifty: ")
         assert len(done.stderr.strip().splitlines()) == 1
+    assert "file.db is no database" in done.stderr
+    served = thrifty("serve", "--store", tmp_path / "file.db")
+    assert "file.db is no database" in served.stderr
+    assert [it.name for it in tmp_path.iterdir()] == ["file.db"]  # not even a lock beside it

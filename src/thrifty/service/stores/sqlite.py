@@ -20,6 +20,7 @@ from thrifty.service.stores.base import CHUNK, Lease, Places, Store, to_event, t
 from thrifty.service.stores.schema import events
 
 _KEPT = 2
+_HEAD = b"SQLite format 3\0"
 
 
 class SqliteStore(Store):
@@ -35,6 +36,7 @@ class SqliteStore(Store):
             raise StoreError(f"there is no store {path}: give the path of one.")
         if path.is_dir():
             raise StoreError(f"{path} is a folder: give the path of a file.")
+        _require_database(path)
         self.path = path
         self._lock = None if read_only else _held(path)
         engine = sa.create_engine(
@@ -116,6 +118,17 @@ def _stem(spec: PolicySpec) -> str:
 def _placed(draft: Event, places: Places) -> Event | None:
     position = places.pop((draft.case, draft.step, draft.key), None)
     return None if position is None else replace(draft, position=position)
+
+
+def _require_database(path: Path) -> None:
+    """Refuse a file that holds something else; an empty one, or none, becomes a database."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_HEAD))
+    except OSError:  # it is not there, or cannot be read: opening it says which
+        return
+    if head not in (b"", _HEAD):
+        raise StoreError(f"{path} is no database, and stays as it is: give the path of a store.")
 
 
 def _held(path: Path) -> sqlite3.Connection:
