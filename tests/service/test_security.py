@@ -1,6 +1,7 @@
 """Who may do what: every endpoint, every scope, every tenant; and that secrets stay secret."""
 
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,6 +148,18 @@ def test_other_addresses_need_keys(tmp_path: Path) -> None:
             require_safe(host, None)
     for host in ("localhost", "127.0.0.1", "127.8.8.8", "::1"):
         require_safe(host, None)
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = thrifty("serve", policy_file(tmp_path), "--store", tmp_path / "s.db", "--port", port)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"thrifty: host '127.0.0.1', port {port} cannot be listened on (Address already in use): "
+        "stop what listens there, or choose another with --port (0 takes a free one) or --host.\n"
+    )
     assert not (tmp_path / "s.db").exists()
 
 

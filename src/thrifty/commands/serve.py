@@ -48,12 +48,13 @@ def serve(
         from thrifty.service.api import create_app
         from thrifty.service.desk import Desk, Settings
         from thrifty.service.gate import Limits
-        from thrifty.service.serving import make_server, require_safe
+        from thrifty.service.serving import make_server, require_free, require_safe
         from thrifty.service.specification import read_spec
         from thrifty.service.stores import open_store
 
         known = None if keys is None else read_keys(keys)
         require_safe(host, known)
+        require_free(host, port)
         specs = [read_spec(path) for path in policies or ()]
         opened = open_store(store)
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -77,6 +79,24 @@ def require_safe(host: str, keys: Keys | None) -> None:
         f"host {host!r} can be reached from elsewhere, and there are no keys: make one with "
         "`thrifty key`, and give its file as --keys; or listen on 127.0.0.1."
     )
+
+
+def require_free(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened on, before anything is read or compiled.
+
+    >>> require_free("127.0.0.1", 0)
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            if os.name == "posix":  # elsewhere it would let two listen on one port
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise InvalidParameter(
+            f"host {host!r}, port {port} cannot be listened on ({error.strerror}): stop what "
+            "listens there, or choose another with --port (0 takes a free one) or --host."
+        ) from error
 
 
 class Server(uvicorn.Server):
