@@ -7,7 +7,7 @@ import pytest
 
 from small_service import policy_file, policy_text
 from thrifty import Agent
-from thrifty.errors import InvalidSpec, ThriftyError
+from thrifty.errors import ForeignFile, InvalidSpec, ThriftyError
 from thrifty.service.model import Model
 from thrifty.service.specification import PolicySpec, read_spec
 
@@ -26,6 +26,14 @@ def test_everything_is_read(tmp_path: Path) -> None:
     assert PolicySpec.from_dict(spec.to_dict()) == spec
 
 
+@pytest.mark.parametrize("content", [b"no agent", b""])
+def test_what_is_no_saved_agent_is_named_by_its_policy(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "agent.npz").write_bytes(content)
+    spec = read_spec(policy_file(tmp_path, more='agent = "agent.npz"'))
+    with pytest.raises(ForeignFile, match="^the saved agent of 'lending' was not written by"):
+        Model(spec)
+
+
 def test_defaults(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     path.write_text(
@@ -41,9 +49,9 @@ def test_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("[policy]", "[polic]", "policy is None"),
+        ("[policy]", "[polic]", "the file has no 'policy', which must be a table"),
         ('name = "lending"', 'name = "a/b"', "1 to 64 letters"),
-        ('name = "lending"', "name = 5", "must be a str"),
+        ('name = "lending"', "name = 5", "must be a text"),
         ('policy = "linucb"', 'policy = "linusb"', "there is no policy 'linusb'"),
         ('policy = "linucb"', 'policy = "oracle"', "cannot serve"),
         ("seed = 1", "seed = -1", "a whole number"),
@@ -55,7 +63,7 @@ def test_defaults(tmp_path: Path) -> None:
         ('name = "income"', 'name = "a\\u0000b"', "control characters"),
         ("price = 0.4", "price = -1", "0 <= value"),
         ("price = 0.4", "price = nan", "0 <= value"),
-        ("price = 0.4", "cost = 0.4", "unknown keys ['cost']"),
+        ("price = 0.4", "cost = 0.4", "unknown keys ['cost']: it can have name, levels"),
         ('levels = ["low", "high"]', 'levels = ["low", "low"]', "stands twice"),
         ('levels = ["low", "high"]', "levels = [1, 2]", "give texts"),
         ('levels = ["low", "high"]', "levels = []", "no levels"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
-from thrifty.errors import DamagedFile, InvalidParameter, InvalidSpec
+from thrifty.errors import DamagedFile, InvalidParameter, InvalidSpec, SaveError
 from thrifty.policies import registered_name
 from thrifty.policy import Policy
 from thrifty.rounds import Observation, Purchase
@@ -129,7 +129,11 @@ def _loaded(spec: PolicySpec, data: bytes) -> Agent:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "agent.npz"
         path.write_bytes(data)
-        agent = Agent.load(path)
+        try:
+            agent = Agent.load(path)
+        except SaveError as error:
+            said = str(error).replace(str(path), f"the saved agent of {spec.name!r}")
+            raise type(error)(said) from error
     if agent.problem != spec.problem or registered_name(agent.policy) != spec.policy:
         raise InvalidSpec(
             f"the saved agent is {agent.policy!r} for other features, levels, actions or another "

@@ -409,6 +409,9 @@ def _duration(given: Any) -> float:
     return seconds
 
 
+_KINDS = {dict: "a table", list: "a list", str: "a text", bool: "true or false"}
+
+
 class _Table:
     """A table of the file, from which keys are taken one by one until nothing may be left."""
 
@@ -416,23 +419,26 @@ class _Table:
         if not isinstance(content, Mapping):
             raise InvalidSpec(f"{what} is {content!r}: it must be a table.")
         self.left, self.what = dict(content), what
+        self.known: list[str] = []
 
     def any(self, key: str, default: Any = None) -> Any:
+        self.known.append(key)
         return self.left.pop(key, default)
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
-        value = self.left.pop(key, default)
+        value = self.any(key, default)
+        if value is None:
+            raise InvalidSpec(f"{self.what} has no {key!r}, which must be {_KINDS[kind]}: add it.")
         if not isinstance(value, kind):
-            raise InvalidSpec(f"{self.what}: {key} is {value!r}: it must be a {kind.__name__}.")
+            raise InvalidSpec(f"{self.what}: {key} is {value!r}: it must be {_KINDS[kind]}.")
         return value
 
     def number(self, key: str, allowed: Constraint, default: Any) -> Any:
-        if key not in self.left:
-            return default
-        value = self.left.pop(key)
-        if not allowed.accepts(value):
+        given = key in self.left
+        value = self.any(key, default)
+        if given and not allowed.accepts(value):
             raise InvalidSpec(f"{self.what}: {key} is {value!r}, but it must be {allowed}.")
-        return allowed.convert(value)
+        return allowed.convert(value) if given else default
 
     def text(self, key: str, default: str | None = None) -> str:
         value: str = self.take(key, str, default)
@@ -464,7 +470,10 @@ class _Table:
 
     def require_nothing_left(self) -> None:
         if self.left:
-            raise InvalidSpec(f"{self.what} has unknown keys {sorted(self.left)}: check spelling.")
+            raise InvalidSpec(
+                f"{self.what} has unknown keys {sorted(self.left)}: it can have "
+                f"{', '.join(self.known)}. Check spelling."
+            )
 
 
 def _require_text(value: str, what: str) -> None:
