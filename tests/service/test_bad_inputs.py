@@ -6,6 +6,8 @@ import httpx
 import pytest
 
 from small_service import post
+from thrifty.errors import InvalidField
+from thrifty.service.bodies import ObservationBody, parse_body
 
 NUMBERS = [
     "NaN",
@@ -209,3 +211,8 @@ def test_keys_that_are_none(running: httpx.Client, key: str | None) -> None:
     assert answer.status_code in (400, 422)
     if answer.status_code == 422:
         assert answer.json()["field"] == "Idempotency-Key"
+
+
+def test_no_value_is_told_where_to_go() -> None:
+    with pytest.raises(InvalidField, match=r"^values\.income: a value is .* in `unavailable`\.$"):
+        parse_body(ObservationBody, b'{"values": {"income": null}}')

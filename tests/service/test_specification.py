@@ -30,8 +30,15 @@ def test_everything_is_read(tmp_path: Path) -> None:
 def test_what_is_no_saved_agent_is_named_by_its_policy(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent.npz").write_bytes(content)
     spec = read_spec(policy_file(tmp_path, more='agent = "agent.npz"'))
-    with pytest.raises(ForeignFile, match="^the saved agent of 'lending' was not written by"):
+    with pytest.raises(ForeignFile, match=r"^the saved agent of 'lending' was not written by"):
         Model(spec)
+
+
+def test_a_number_in_quotes_is_told_apart_from_a_level(tmp_path: Path) -> None:
+    age = read_spec(policy_file(tmp_path)).by_name["age"]
+    assert (age.level("old"), age.level(44)) == ("old", "middle")
+    with pytest.raises(InvalidSpec, match="'44' is a text and no level: give a number, without"):
+        age.level("44")
 
 
 def test_defaults(tmp_path: Path) -> None:

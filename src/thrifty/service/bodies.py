@@ -30,7 +30,10 @@ def _value(given: object) -> str | float:
         if -1e300 < given < 1e300:
             return float(given)
         raise ValueError("a value is a finite number")
-    raise ValueError("a value is a level's name of at most 200 characters, or a number")
+    raise ValueError(
+        "a value is a level's name of at most 200 characters, or a number; name what could not be "
+        "had in `unavailable`"
+    )
 
 
 _VALUE_SCHEMA = {
@@ -111,7 +114,8 @@ def parse_body(kind: type[B], data: bytes) -> tuple[B, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         field = ".".join(str(part) for part in first["loc"] if part != "[key]") or "body"
-        raise InvalidField(field, f"{first['msg']}.") from error
+        said = first["msg"].removeprefix("Value error, ")  # pydantic's own words for ours
+        raise InvalidField(field, f"{said}.") from error
 
 
 def strict_json(data: bytes) -> Any:

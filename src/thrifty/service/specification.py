@@ -64,12 +64,22 @@ class PricedFeature:
         if isinstance(value, str):
             if self.other is not None and value not in self.levels:
                 return self.other
+            if self.edges and value not in self.levels:
+                raise InvalidSpec(
+                    f"{value!r} is a text and no level: give a number, without quotes, or one of "
+                    f"{self._known}."
+                )
             self.feature.code(value)
             return value
         if not self.edges:
-            known = ", ".join(map(repr, self.levels[:20]))
-            raise InvalidSpec(f"{value!r} is a number, and the levels have names: use {known}.")
+            raise InvalidSpec(
+                f"{value!r} is a number, and the levels have names: use {self._known}."
+            )
         return self.levels[bisect_left(self.edges, value)]
+
+    @property
+    def _known(self) -> str:
+        return ", ".join(map(repr, self.levels[:20]))
 
 
 @dataclass(frozen=True)
