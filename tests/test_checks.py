@@ -36,6 +36,35 @@ def test_a_broken_environment_fails_the_check_of_what_it_breaks(
         check_environment(environment())
 
 
+def test_what_was_forgotten_is_named() -> None:
+    class WithoutUpdate(Policy):
+        def _choose_features(self) -> Purchase:
+            return Purchase.everything(self.problem)
+
+        def _choose_action(self, observation: object, available: object) -> int:
+            return 0
+
+    class WithoutSuper(Means):
+        def __init__(self, problem: Problem, *, seed: Seed = None) -> None:
+            del seed
+            self.problem = problem
+
+    class WithoutStep:
+        problem = Problem.anonymous(levels=(2,), n_actions=2)
+
+        def reset(self, *, seed: Seed = None) -> None:
+            del seed
+
+    with pytest.raises(InvalidParameter, match=r"^WithoutUpdate has no _update: write"):
+        check_policy(WithoutUpdate)
+    with pytest.raises(InvalidParameter, match="does not call super"):
+        check_policy(WithoutSuper)
+    with pytest.raises(CheckFailed, match="it has no reveal, step"):
+        check_environment(WithoutStep())  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match=r"^Table is a class"):
+        check_environment(Table)  # type: ignore[arg-type]
+
+
 def test_every_check_has_something_broken_that_it_notices() -> None:
     assert {check.__name__ for check in POLICY_CHECKS} == set(BROKEN_POLICIES.values())
     assert {check.__name__ for check in ENVIRONMENT_CHECKS} == set(BROKEN_ENVIRONMENTS.values())

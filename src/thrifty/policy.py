@@ -98,7 +98,7 @@ class Policy(ABC):
         if not (self._is_action(action) and mask[action]):
             raise InvalidAction(
                 f"{type(self).__name__} chose action {action!r}, which is not available: it must "
-                f"be one of {np.flatnonzero(mask).tolist()}."
+                f"be an int, one of {np.flatnonzero(mask).tolist()}."
             )
         return int(action)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thrifty.checks.failing import require, require_refused, run_checks
 from thrifty.environment import Environment
-from thrifty.errors import EnvironmentEnded, OutOfTurn, ThriftyError
+from thrifty.errors import EnvironmentEnded, InvalidParameter, OutOfTurn, ThriftyError
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 
@@ -70,6 +70,9 @@ class Seen:
         )
 
 
+_PROTOCOL = ("problem", "reset", "reveal", "step")
+
+
 def check_environment(environment: Environment, *, seed: int = 0) -> None:
     """Raise `CheckFailed` if `environment` breaks a promise of its interface, else return.
 
@@ -78,6 +81,9 @@ def check_environment(environment: Environment, *, seed: int = 0) -> None:
     >>> from thrifty.environments import Replay
     >>> check_environment(Replay(contexts=[[0], [1]], rewards=[[1, 0]] * 2, costs=[[0.1]] * 2))
     """
+    if isinstance(environment, type):
+        name = environment.__name__
+        raise InvalidParameter(f"{name} is a class: give an environment, such as {name}(...).")
     run_checks(ENVIRONMENT_CHECKS, Stage(environment, seed), type(environment).__name__)
     environment.reset(seed=seed)
 
@@ -85,7 +91,8 @@ def check_environment(environment: Environment, *, seed: int = 0) -> None:
 def has_the_protocol(stage: Stage) -> None:
     """Have a problem, reset, reveal, step and, if it ends, a whole horizon."""
     environment = stage.environment
-    require(isinstance(environment, Environment), "an attribute or method is missing")
+    missing = [name for name in _PROTOCOL if not hasattr(environment, name)]
+    require(not missing, f"it has no {', '.join(missing)}")
     require(isinstance(stage.problem, Problem), f"its problem is {stage.problem!r}")
     horizon = getattr(environment, "horizon", 1)
     require(type(horizon) is int and horizon >= 1, f"its horizon is {horizon!r}")

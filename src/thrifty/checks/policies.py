@@ -57,8 +57,8 @@ def check_policy(
     Traceback (most recent call last):
         ...
     thrifty.errors.CheckFailed: Glutton fails only_available_actions: a legal call raised \
-InvalidAction (Glutton chose action 0, which is not available: it must be one of [1].). The \
-interface promises to choose one of the available actions, whichever these are.
+InvalidAction (Glutton chose action 0, which is not available: it must be an int, one of [1].). \
+The interface promises to choose one of the available actions, whichever these are.
     """
     subject = Subject.of(policy, problem=problem, seed=seed, parameters=parameters)
     subject.fresh()  # what cannot be made at all is the caller's mistake, not a failed check

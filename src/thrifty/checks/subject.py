@@ -97,7 +97,11 @@ def _horizon(factory: Callable[..., Policy], name: str) -> dict[str, Any]:
 def _builder(
     factory: Callable[..., Policy], arguments: dict[str, Any], name: str
 ) -> Callable[[Problem], Policy]:
+    unwritten = sorted(getattr(factory, "__abstractmethods__", ()))
+
     def build(problem: Problem) -> Policy:
+        if unwritten:
+            raise InvalidParameter(f"{name} has no {', '.join(unwritten)}: write what is missing.")
         try:
             policy = factory(problem, **arguments)
         except TypeError as error:
@@ -109,6 +113,11 @@ def _builder(
             raise InvalidParameter(
                 f"{name} made a {type(policy).__name__}, which is no Policy: derive it from "
                 "thrifty.Policy, whose methods the checks call."
+            )
+        if not hasattr(policy, "_parameters"):
+            raise InvalidParameter(
+                f"{name} does not call super().__init__(problem, seed=seed, ...), which keeps the "
+                "books: call it first in __init__, with every parameter."
             )
         return policy
 
