@@ -5,10 +5,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from rich.table import Table
 
 from experiments.made_up_paper import reproduction
@@ -16,6 +19,7 @@ from experiments.small_experiments import SPEC, files_below, thrifty, written
 from figures.small_tables import table_of, table_of_regrets
 from thrifty import __version__
 from thrifty.cli import COMMANDS, main
+from thrifty.commands.show import progress_bar
 from thrifty.commands.standings import comparisons, plain_standings, show_standings
 from thrifty.commands.theory import PAPERS_CHANGES, PAPERS_SETTING, growth_table
 from thrifty.commands.tune import choices_table
@@ -176,6 +180,17 @@ def test_list_names_every_experiment(called: Called, capsys: pytest.CaptureFixtu
     assert called("list", "--json") == 0
     assert json.loads(capsys.readouterr().out) == dict(lines)
     assert [key for key, _ in lines] == list(catalogue())
+
+
+def test_a_bar_that_does_not_move_yet_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = StringIO()
+    console = partial(Console, file=shown, force_terminal=True, width=80)
+    monkeypatch.setattr("thrifty.commands.show.Console", console)
+    with progress_bar("runs", 2, at_first="compiling") as advance:
+        assert "compiling" in shown.getvalue()
+        assert "runs" not in shown.getvalue()
+        advance(2)
+    assert "runs" in shown.getvalue()
 
 
 def test_an_experiment_of_ones_own_is_run_and_compared(tmp_path: Path) -> None:

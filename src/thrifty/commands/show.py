@@ -36,6 +36,8 @@ Out = Annotated[Path, typer.Option(help="Folder of the results; what is there is
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
+_COMPILING = "compiling, once on a machine"
+
 
 class Work(NamedTuple):
     """Where results are kept, what does the runs, and what draws: never a cluster."""
@@ -56,7 +58,7 @@ def with_seeds(experiment: Experiment, seeds: str | None, *, choosing: bool = Fa
 def run_shown(experiments: Sequence[Experiment], work: Work) -> list[Results]:
     """Run experiments behind a progress bar."""
     cells = {cell for experiment in experiments for cell in cells_of(experiment).values()}
-    with progress_bar("runs", len(cells)) as advance:
+    with progress_bar("runs", len(cells), at_first=_COMPILING) as advance:
         return run_all(experiments, work.store, engine=work.runs, progress=advance)
 
 
@@ -76,8 +78,11 @@ def working(
 
 
 @contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Any]:
-    """Show how much is done and what time is left; gives what to call with every step."""
+def progress_bar(what: str, total: int, *, at_first: str | None = None) -> Iterator[Any]:
+    """Show how much is done and what time is left; gives what to call with every step.
+
+    Until the first of them it says `at_first`, if that is given.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -85,8 +90,8 @@ def progress_bar(what: str, total: int) -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda steps: bar.advance(task, steps)
+        task = bar.add_task(at_first or what, total=total)
+        yield lambda steps: bar.update(task, advance=steps, description=what)
 
 
 def show_json(value: Any) -> None:
