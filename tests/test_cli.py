@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from thrifty.commands.show import progress_bar
 from thrifty.commands.standings import comparisons, plain_standings, show_standings
 from thrifty.commands.theory import PAPERS_CHANGES, PAPERS_SETTING, growth_table
 from thrifty.commands.tune import choices_table
+from thrifty.commands.waiting import explained_if_slow
 from thrifty.environments import nursery
 from thrifty.experiments.measures import holm, sign_flip_test
 from thrifty.experiments.reproduction import LONGEST, THEORY
@@ -52,6 +54,13 @@ def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Called:
         return int(caught.value.code or 0)
 
     return call
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def rows_of(table: Table) -> list[tuple[str, ...]]:
@@ -191,6 +200,14 @@ def test_a_bar_that_does_not_move_yet_says_why(monkeypatch: pytest.MonkeyPatch) 
         assert "runs" not in shown.getvalue()
         advance(2)
     assert "runs" in shown.getvalue()
+
+
+def test_only_a_long_wait_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    with explained_if_slow(60):
+        pass
+    assert capsys.readouterr().err == ""
+    with explained_if_slow(0):
+        wait_until(lambda: "compiled once" in capsys.readouterr().err)
 
 
 def test_an_experiment_of_ones_own_is_run_and_compared(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from thrifty.commands.serve import StoreAddress
 from thrifty.commands.show import AsJson, show_json
+from thrifty.commands.waiting import explained_if_slow
 from thrifty.errors import UnknownName
 
 
@@ -31,7 +32,8 @@ def audit(
     try:
         specs = opened.specs()
         _require_known(policy, [it.name for it in specs])
-        audits = [audited(opened, it) for it in specs if policy in (None, it.name)]
+        with explained_if_slow():
+            audits = [audited(opened, it) for it in specs if policy in (None, it.name)]
     finally:
         opened.close()
     if as_json:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from thrifty.commands.waiting import explained_if_slow
+
 
 def replay(
     log: Annotated[Path, typer.Argument(help="A file that `thrifty export` wrote.")],
@@ -28,7 +30,8 @@ def replay(
     from thrifty.service.specification import read_spec
 
     spec = read_spec(policy)
-    done = replayed(spec, exported_events(log, of or spec.name), save)
+    with explained_if_slow():
+        done = replayed(spec, exported_events(log, of or spec.name), save)
     typer.echo(
         f"{spec.name}: {done.learnt} rounds learnt of {done.cases} cases; it would have bought the "
         f"same in {done.same_purchase} of them. Saved: {save}"

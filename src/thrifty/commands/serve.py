@@ -6,10 +6,11 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
 from typing import Annotated
 
 import typer
+
+from thrifty.commands.waiting import explained_if_slow
 
 StoreAddress = Annotated[
     str, typer.Argument(help="The store: the path of a file, or postgresql://...")
@@ -58,7 +59,7 @@ def serve(
         specs = [read_spec(path) for path in policies or ()]
         opened = open_store(store)
         try:
-            with _explained_if_slow():
+            with explained_if_slow():
                 desk = Desk(opened, specs, Settings(most_open=most_open))
             names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
             app = create_app(desk, known, Limits(rate=rate))
@@ -90,16 +91,3 @@ def _uncollected() -> Iterator[Callable[[], None]]:
         yield all_made
     finally:
         gc.enable()
-
-
-@contextmanager
-def _explained_if_slow() -> Iterator[None]:
-    """Say what the wait is for."""
-    waiting = "Getting ready: policies are compiled once on a machine, and a long log is read."
-    timer = Timer(3.0, typer.echo, [waiting], {"err": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
