@@ -115,6 +115,31 @@ def test_a_case_and_why(page: Page, service: Served) -> None:
     expect(view).to_have_text("")  # it was another policy's
 
 
+def test_reasons_are_words(page: Page, service: Served) -> None:
+    with Client(service.url) as client:
+        case = client.case(client.open("lending", {"age": 20}).case)
+    sets = [{"features": ["income", "age"], "value": 0.87272}, {"features": [], "value": 0.5}]
+    reasons = {
+        "set_in_use": ["income"],
+        "considered": sets,
+        "long": [f"level {k}" for k in range(99)],
+    }
+    case["explain"]["reasons"] = reasons
+    page.route("**/v1/cases/*", lambda route: route.fulfill(json=case))
+    page.locator("#case-id").fill(case["case"])
+    page.get_by_role("button", name="Show").click()
+    rows = page.locator("#case-view table").nth(1).locator("tr")
+    expect(rows.filter(has_text="set in use").locator("td")).to_have_text("income")
+    expect(rows.filter(has_text="considered").locator("td")).to_have_text(
+        "features: income & age, value: 0.8727\nfeatures: nothing, value: 0.5"
+    )
+    page.set_viewport_size({"width": 400, "height": 800})
+    heading = rows.filter(has_text="considered").locator("th")
+    assert heading.evaluate("it => it.clientWidth") > 60  # no word is broken up
+    with Client(service.url) as client:
+        client.abandon(case["case"])
+
+
 def test_it_fits_a_telephone(page: Page) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     page.wait_for_timeout(1000)

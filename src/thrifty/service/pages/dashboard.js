@@ -195,15 +195,28 @@ function showLists(activity) {
 }
 
 function listed(values) {
-  const short = (it) => (it === null ? "–" : typeof it === "number" ? number(it, 4) : it);
-  return Object.entries(values).map(([name, it]) => `${name}: ${short(it)}`).join(", ") || "–";
+  return Object.entries(values).map(([name, it]) => `${name}: ${inWords(it)}`).join(", ") || "–";
+}
+
+function inWords(value) {
+  if (value === null) return "–";
+  if (typeof value === "number") return number(value, 4);
+  if (typeof value !== "object") return String(value);
+  if (!Array.isArray(value)) return listed(value);
+  const things = value.some((it) => it !== null && typeof it === "object");
+  return value.map(inWords).join(things ? "\n" : " & ") || "nothing";
+}
+
+function reasonRows(reasons) {
+  if (reasons === null) return [["reasons", "the policy gives none"]];
+  return Object.entries(reasons).map(([name, it]) => [name.replaceAll("_", " "), inWords(it)]);
 }
 
 function table(rows) {
   const made = element("table");
   for (const [name, value] of rows) {
     const row = element("tr");
-    row.append(element("th", name), element("td", typeof value === "string" ? value : JSON.stringify(value)));
+    row.append(element("th", name), element("td", value));
     made.append(row);
   }
   return made;
@@ -229,7 +242,7 @@ async function showCase(id) {
       element("h2", "Why"),
       table([
         ["rounds learnt before buying", String(explain.learnt_before_buying)],
-        ["reasons", explain.reasons === null ? "the policy gives none" : explain.reasons],
+        ...reasonRows(explain.reasons),
         ["value of each action", explain.action_values === null ? "–" : listed(explain.action_values)],
       ])
     );
