@@ -483,6 +483,16 @@ def test_the_oracle_has_no_rival_to_be_compared_with(
     assert called("compare", "results/mine") in (0, 2)
 
 
+def test_policies_are_compared_with_the_best_but_the_oracle(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = SPEC + '\n[[policies]]\npolicy = "oracle"\n'
+    assert called("run", written(tmp_path, spec), "--workers", "1") == 0
+    capsys.readouterr()
+    assert called("compare", "results/mine", "--json") == 0
+    assert {it["other"] for it in json.loads(capsys.readouterr().out)} == {"ucb1"}
+
+
 @pytest.mark.parametrize("command", ["reproduce", "theory"])
 def test_bad_formats_are_refused_before_anything_is_played(
     command: str, tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]

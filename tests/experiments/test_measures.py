@@ -31,6 +31,11 @@ def test_summaries_by_hand() -> None:
     assert oracle.low == oracle.high == 9.0
 
 
+def test_an_oracle_under_the_policys_own_name_wins_from_nobody() -> None:
+    ucb1, _ = summaries(table_of_gains({"ucb1": [1.0, 2.0], "oracle": [9.0, 9.0]}))
+    assert ucb1.wins == 1.0
+
+
 def test_standings_by_hand() -> None:
     # Of "other": gains 12 and 14, regrets 4 and 6, so that the oracle gains 16 and 20.
     oracle, other = standings(table_of("Oracle", "other"))

@@ -31,7 +31,7 @@ def compare(
         ["policy", "seed", "horizon", "measure", "key", "round"], maintain_order=True
     )
     rows = summaries(table)
-    rivals = {row.policy: row.gain for row in rows if row.policy != "Oracle"}
+    rivals = {row.policy: row.gain for row in rows if row.policy.lower() != "oracle"}
     if not rivals:
         raise InvalidTable("the oracle is alone in these tables: there is nothing to compare.")
     other = against or max(rivals, key=lambda policy: rivals[policy])

@@ -93,9 +93,13 @@ def longest(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def summaries(table: pl.DataFrame, *, oracle: str = "Oracle") -> list[Summary]:
-    """Return every policy's summary over its longest runs, in the order of the table."""
+    """Return every policy's summary over its longest runs, in the order of the table.
+
+    The oracle is the policy of that label, however it is capitalised.
+    """
     rows = totals(longest(table))
-    rivals = rows.filter(pl.col("policy") != oracle)
+    lower = pl.col("policy").cast(pl.String).str.to_lowercase()
+    rivals = rows.filter(lower != oracle.lower())
     best = rivals.group_by("seed").agg(pl.col("gain").max().alias("best_gain"))
     rows = rows.join(best, on="seed", how="left", maintain_order="left")
     result = []
