@@ -108,6 +108,16 @@ def test_the_test_keeps_its_level() -> None:
     assert sign_flip_test(rng.normal(loc=2, size=15)) < 0.01
 
 
+@pytest.mark.parametrize("values", [[0.1] * 3 + [-0.1] * 3, [0.1, 0.2, -0.3], [1.1, 2.2, -3.3]])
+def test_a_sum_of_nothing_is_as_likely_as_can_be(values: list[float]) -> None:
+    # Rounding must not tell apart what is equal: every flip is at least as far from 0 as 0.
+    assert sign_flip_test(np.array(values)) == 1.0
+
+
+def test_a_missing_difference_is_no_evidence() -> None:
+    assert np.isnan(sign_flip_test(np.array([np.nan, 1.0])))
+
+
 def test_the_interval_covers_the_mean() -> None:
     # Nominal 95 %, for 40 normal values about 94 %: fewer than 170 of 200 has probability < 1e-4.
     rng = np.random.default_rng(2)

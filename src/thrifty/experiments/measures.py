@@ -176,15 +176,18 @@ def sign_flip_test(values: NDArray[np.float64]) -> float:
     """Return the two-sided p-value of "the mean is 0", by flipping signs at random.
 
     Valid if the differences are symmetric about 0 under the hypothesis, as paired ones are when
-    both policies are alike. The same for the same values.
+    both policies are alike. The same for the same values; not a number if one of them is none.
 
     >>> sign_flip_test(np.zeros(5))
     1.0
     >>> sign_flip_test(np.ones(20)) < 0.001
     True
     """
+    if np.isnan(values).any():
+        return math.nan
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(RESAMPLES, values.size))
-    as_far = np.abs(signs @ values) >= np.abs(values.sum()) * (1 - 1e-12)
+    rounding = 1e-12 * np.abs(values).sum()  # equal sums come out a little different
+    as_far = np.abs(signs @ values) >= np.abs(values.sum()) - rounding
     return float((1 + as_far.sum()) / (1 + RESAMPLES))
 
 
