@@ -1,9 +1,11 @@
 """Measures by hand, and statistics with stated error rates."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from figures.small_tables import plus, table_from, table_of, table_of_gains, table_of_regrets
+from thrifty.errors import InvalidTable
 from thrifty.experiments.measures import (
     bootstrap_interval,
     difference,
@@ -112,6 +114,13 @@ def test_the_test_keeps_its_level() -> None:
 def test_a_sum_of_nothing_is_as_likely_as_can_be(values: list[float]) -> None:
     # Rounding must not tell apart what is equal: every flip is at least as far from 0 as 0.
     assert sign_flip_test(np.array(values)) == 1.0
+
+
+def test_policies_without_a_common_seed_are_not_compared() -> None:
+    table = table_of_gains({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    apart = table.filter((pl.col("policy") == "a") == (pl.col("seed") == 0))
+    with pytest.raises(InvalidTable, match="no seed was played by both 'a' and 'b'"):
+        difference(apart, "a", "b")
 
 
 def test_a_missing_difference_is_no_evidence() -> None:

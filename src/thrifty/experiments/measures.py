@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from thrifty.errors import InvalidTable
+
 RESAMPLES = 10_000
 
 
@@ -155,6 +157,11 @@ def difference(
     """Compare two policies on the seeds that both played."""
     rows = totals(longest(table)).filter(pl.col("policy").is_in([policy, other]))
     pairs = rows.pivot("policy", index="seed", values=measure).drop_nulls().sort("seed")
+    if pairs.is_empty():
+        raise InvalidTable(
+            f"no seed was played by both {policy!r} and {other!r}, so nothing can be paired: run "
+            "them with the same seeds."
+        )
     more = (pairs[policy] - pairs[other]).to_numpy()
     low, high = bootstrap_interval(more)
     return Difference(policy, other, len(more), float(more.mean()), low, high, sign_flip_test(more))
