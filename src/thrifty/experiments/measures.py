@@ -170,6 +170,8 @@ def difference(
 def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the 95 % percentile bootstrap interval of the mean, the same for the same values.
 
+    Of few values it is too narrow: of 5 normal ones it holds the mean in some 85 % of cases.
+
     >>> bootstrap_interval(np.array([1.0, 1.0]))
     (1.0, 1.0)
     """
