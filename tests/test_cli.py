@@ -554,6 +554,41 @@ def test_the_oracle_has_no_rival_to_be_compared_with(
     assert called("compare", "results/mine") in (0, 2)
 
 
+def test_policies_are_compared_with_the_best_but_the_oracle(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = SPEC + '\n[[policies]]\npolicy = "oracle"\n'
+    assert called("run", written(tmp_path, spec), "--workers", "1") == 0
+    capsys.readouterr()
+    assert called("compare", "results/mine", "--json") == 0
+    assert {it["other"] for it in json.loads(capsys.readouterr().out)} == {"ucb1"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("levels = [2, 2]", "levels = [2, 3]", "different worlds"),
+        ("alpha = 0.6", "alpha = 0.1", "other parameters"),
+    ],
+)
+def test_only_what_is_alike_is_paired(
+    old: str,
+    new: str,
+    said: str,
+    tmp_path: Path,
+    called: Called,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert old in SPEC
+    for name, text in (("one", SPEC), ("other", SPEC.replace(old, new))):
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+        assert called("run", str(tmp_path / f"{name}.toml"), "--workers", "1") == 0
+    assert called("compare", "results/one", "results/one") == 0
+    capsys.readouterr()
+    assert called("compare", "results/one", "results/other") == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["reproduce", "theory"])
 def test_bad_formats_are_refused_before_anything_is_played(
     command: str, tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]

@@ -8,6 +8,7 @@ import pytest
 
 from random_play import random_runs, run_of
 from thrifty.environments import Replay, Truth, World
+from thrifty.environments.families import many_features
 from thrifty.errors import InvalidTable
 from thrifty.regret import (
     accuracy_by_observations,
@@ -75,6 +76,16 @@ def test_expected_regret_is_the_naive_one(hindsight: bool) -> None:
     for k, run in enumerate(runs):
         np.testing.assert_allclose(regret[k], naive_regret(run, drawn), atol=1e-12)
         assert np.array_equal(expected_regret(run, drawn), regret[k])
+
+
+def test_sets_are_told_apart_beyond_64_features() -> None:
+    world = many_features(1, n_features=100, rounds=200)
+    assert (np.flatnonzero(world.truth.relevant) >= 64).sum() == 2
+    drawn = world.draw(0)
+    rng = np.random.default_rng(0)
+    observed = (rng.random((200, 100)) < 0.5) & world.truth.relevant
+    run = run_of(drawn, observed, rng.integers(3, size=200))
+    np.testing.assert_allclose(expected_regret(run, drawn), naive_regret(run, drawn), atol=1e-12)
 
 
 def test_the_order_of_the_truths_states_is_no_matter() -> None:

@@ -340,7 +340,7 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
     shown = thrifty("worth", "cases.csv", "--prices", "prices.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "Buy income, history, employment and phone, 21.20 EUR a case" in shown.stdout
-    assert "bureau is worth at most" in shown.stdout
+    assert "bureau is worth up to" in shown.stdout
     found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
     assert set(found["best_subset"]) == KNOWN["lending"].best_subset
     assert found["replay"]["price_changes"] == [

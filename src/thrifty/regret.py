@@ -128,7 +128,8 @@ def accuracy_by_observations(run: Run) -> Floats:
 
 def _mean_rewards(run: Run, truth: Truth, states: NDArray[np.intp]) -> Floats:
     told = run.observed & truth.relevant
-    masks = told @ (1 << np.arange(told.shape[-1]))
+    columns = told[..., truth.relevant]  # few, since an oracle is to be had
+    masks = columns @ (1 << np.arange(columns.shape[-1]))
     means = np.empty(run.actions.shape)
     for number in np.unique(masks):
         where = np.nonzero(masks == number)

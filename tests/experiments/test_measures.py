@@ -1,9 +1,11 @@
 """Measures by hand, and statistics with stated error rates."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from figures.small_tables import plus, table_from, table_of, table_of_gains, table_of_regrets
+from thrifty.errors import InvalidTable
 from thrifty.experiments.measures import (
     bootstrap_interval,
     difference,
@@ -29,6 +31,11 @@ def test_summaries_by_hand() -> None:
     assert (b.policy, b.gain, b.worst, b.best, b.wins) == ("b", 3.0, 1.0, 5.0, 0.5)
     assert (a.gain, a.reward, a.cost, a.wins, a.seeds) == (3.5, 3.5, 0.0, 0.5, 2)
     assert oracle.low == oracle.high == 9.0
+
+
+def test_an_oracle_under_the_policys_own_name_wins_from_nobody() -> None:
+    ucb1, _ = summaries(table_of_gains({"ucb1": [1.0, 2.0], "oracle": [9.0, 9.0]}))
+    assert ucb1.wins == 1.0
 
 
 def test_standings_by_hand() -> None:
@@ -101,6 +108,23 @@ def test_the_test_keeps_its_level() -> None:
     rejections = sum(sign_flip_test(rng.normal(size=15)) < 0.05 for _ in range(400))
     assert rejections <= 38
     assert sign_flip_test(rng.normal(loc=2, size=15)) < 0.01
+
+
+@pytest.mark.parametrize("values", [[0.1] * 3 + [-0.1] * 3, [0.1, 0.2, -0.3], [1.1, 2.2, -3.3]])
+def test_a_sum_of_nothing_is_as_likely_as_can_be(values: list[float]) -> None:
+    # Rounding must not tell apart what is equal: every flip is at least as far from 0 as 0.
+    assert sign_flip_test(np.array(values)) == 1.0
+
+
+def test_policies_without_a_common_seed_are_not_compared() -> None:
+    table = table_of_gains({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    apart = table.filter((pl.col("policy") == "a") == (pl.col("seed") == 0))
+    with pytest.raises(InvalidTable, match="no seed was played by both 'a' and 'b'"):
+        difference(apart, "a", "b")
+
+
+def test_a_missing_difference_is_no_evidence() -> None:
+    assert np.isnan(sign_flip_test(np.array([np.nan, 1.0])))
 
 
 def test_the_interval_covers_the_mean() -> None:

@@ -11,6 +11,7 @@ from thrifty.errors import InvalidSpec, UnknownName
 from thrifty.experiments.cells import cells_of
 from thrifty.experiments.spec import catalogue, find, find_all, for_choosing, parse_seeds
 from thrifty.experiments.worlds import world_named
+from thrifty.theory import recommended_window
 
 GOOD = """
 title = "Mine"
@@ -101,6 +102,30 @@ def test_the_recommended_window_with_eight_changes(tmp_path: Path) -> None:
     shares = "reward_changes = [0.1, 0.2, 0.3, 0.4, 0.5]\ncost_changes = [0.5, 0.6, 0.7, 0.8]"
     text = RECOMMENDED.replace('name = "random"', f'name = "random"\n{shares}')
     assert windows(tmp_path, text) == [25, 100]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        'name = "all-relevant"\nchanges = 7',  # at eighths; and prices change at .4 and .7
+        'name = "recurring-regimes"',  # eight of rewards, and the same two of prices
+        'name = "random"\nreward_changes = [0.1]\nramp = 80',  # ten landings, and one to end at
+    ],
+)
+def test_the_recommended_window_knows_changes_that_are_not_written_down(
+    tmp_path: Path, world: str
+) -> None:
+    changes = {"all-relevant": 9, "recurring-regimes": 10, "random": 11}[world.split('"')[1]]
+    text = RECOMMENDED.replace('name = "random"', world)
+    assert windows(tmp_path, text) == [recommended_window(t, changes) for t in (1000, 8000)]
+
+
+def test_the_recommended_window_counts_changes_within_the_rounds(tmp_path: Path) -> None:
+    # Of the published arrays the first 2,500 rounds have two changes, all 10,000 have seven.
+    text = RECOMMENDED.replace('"random"', '"nursery/published"').replace(
+        "1000, 8000", "2500, 10000"
+    )
+    assert windows(tmp_path, text) == [116, 127]
 
 
 def test_shares_of_the_rounds_are_rounds() -> None:

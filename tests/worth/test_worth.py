@@ -26,7 +26,7 @@ from thrifty.worth.judging import (
 )
 from thrifty.worth.sets import Folded, values_of
 from thrifty.worth.stream import changes_of, over_blocks, replay
-from thrifty.worth.words import Money, verdict
+from thrifty.worth.words import Money, how, verdict
 
 SEEDS = range(20)
 
@@ -253,15 +253,29 @@ def test_the_answer_in_words() -> None:
     answer = answer_of(known_cases("triage", 6000, 2))
     words = verdict(answer)
     assert words[0].startswith("Buy oxygen, blood and ecg, 49.10 EUR a case: the gain is -1")
-    assert words[1].startswith("xray is worth at most ")
+    assert words[1].startswith("xray is worth up to ")
     assert words[1].endswith(" and costs 80.00.")
     assert "parking_lot is worth nothing that these cases can show, and costs 2.00." in words
-    assert any(it.startswith("Learning policy: ") for it in words)
+    # The fixed set is that of the first fifth, in winter: it is not the best one.
+    (learning,) = [it for it in words if it.startswith("Learning policy: ")]
+    assert "than the fixed set that the first 1,200 choose" in learning
+    assert answer.stream.fixed != answer.best
     assert changed(answer)
     assert any(it.startswith("The world changed: ") for it in words)
     content = as_json(answer)
     assert content["best_columns"] == ["oxygen", "blood", "rhythm", "trace"]
     assert [it["case"] for it in content["replay"]["price_changes"]] == [4200]
+
+
+@pytest.mark.parametrize(
+    ("most", "said"), [(6, "all pairs were"), (4, "pairs with the best 12 single ones were")]
+)
+def test_how_a_search_began_is_said(monkeypatch: pytest.MonkeyPatch, most: int, said: str) -> None:
+    for module in ("sets", "words"):
+        monkeypatch.setattr(f"thrifty.worth.{module}.MOST_EXHAUSTIVE", 4)
+        monkeypatch.setattr(f"thrifty.worth.{module}.MOST_PAIRED", most)
+    words = how(answer_of(known_cases("lending", 600, 1)))  # six features have a price
+    assert any(said in it for it in words)
 
 
 def test_few_cases_choose_nothing_and_say_that_they_are_unsure() -> None:

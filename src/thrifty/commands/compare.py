@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,8 @@ from rich.table import Table
 from thrifty.commands.show import AsJson, new_table, show, show_json
 from thrifty.errors import InvalidTable, UnknownName
 from thrifty.experiments.measures import Difference, difference, summaries
-from thrifty.experiments.results import plain, read_results
+from thrifty.experiments.results import Results, plain, read_results
+from thrifty.experiments.spec import Entry, Experiment
 
 
 def compare(
@@ -27,11 +29,9 @@ def compare(
 
     Example: thrifty compare results/nursery/published --against UCB1
     """
-    table = pl.concat(plain(read_results(folder).table) for folder in folders).unique(
-        ["policy", "seed", "horizon", "measure", "key", "round"], maintain_order=True
-    )
+    table = _together([read_results(folder) for folder in folders])
     rows = summaries(table)
-    rivals = {row.policy: row.gain for row in rows if row.policy != "Oracle"}
+    rivals = {row.policy: row.gain for row in rows if row.policy.lower() != "oracle"}
     if not rivals:
         raise InvalidTable("the oracle is alone in these tables: there is nothing to compare.")
     other = against or max(rivals, key=lambda policy: rivals[policy])
@@ -44,6 +44,32 @@ def compare(
         return
     wins = {row.policy: row.wins for row in rows}
     show(f"Gain more than {other}, by seed (which wins {wins[other]:.0%})", _shown(found, wins))
+
+
+def _together(results: Sequence[Results]) -> pl.DataFrame:
+    """Return the tables as one, in which a run that several of them have stands once."""
+    _require_comparable([it.experiment for it in results])
+    return pl.concat(plain(it.table) for it in results).unique(
+        ["policy", "seed", "horizon", "measure", "key", "round"], maintain_order=True
+    )
+
+
+def _require_comparable(experiments: Sequence[Experiment]) -> None:
+    """Refuse what the same seed, or the same label, would pair although it is not the same."""
+    first, meant = experiments[0], dict[str, Entry]()
+    for it in experiments:
+        if (it.world, it.world_params) != (first.world, first.world_params):
+            raise InvalidTable(
+                f"{first.id} and {it.id} play different worlds: there a seed does not stand for "
+                "the same rounds, so nothing can be paired. Compare folders of one world."
+            )
+        for entry in it.entries:
+            other = meant.setdefault(entry.label, entry)
+            if (entry.policy, entry.params) != (other.policy, other.params):
+                raise InvalidTable(
+                    f"{entry.label!r} of {it.id} has other parameters than that of a folder "
+                    "before it: give it a label of its own, and run it again."
+                )
 
 
 def _shown(found: list[Difference], wins: dict[str, float]) -> Table:

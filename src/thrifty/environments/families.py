@@ -4,7 +4,7 @@ Unless a family says otherwise, a world has 10,000 rounds, four changes of rewar
 prices at fixed shares of them, mean prices of U(.03, .08) with hardly any noise, rewards of 0 or 1,
 and independent features, each with a distribution of levels drawn once. In a table of mean rewards
 every state has one action that pays U(.7, 1) while the others pay U(0, .4), and each action is the
-best one in as many states as any other, so there is always something to find out.
+best one in as many states as any other (or one more), so there is always something to find out.
 
 Most families take `changes`, so many changes of rewards at even distances; with 0 nothing ever
 changes, prices neither.
@@ -51,7 +51,7 @@ def random_tables(
     changes: int | None = None,
     rounds: int = ROUNDS,
 ) -> World:
-    """Three features decide, and after every change other three, by another table.
+    """Three features decide, by a table; after every change both are drawn anew.
 
     >>> random_tables(0, n_features=8, rounds=500).problem.levels.tolist()
     [3, 2, 4, 3, 2, 4, 3, 2]
@@ -117,10 +117,11 @@ def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> 
 
 
 def xor_of_two(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """Of eight binary features two decide, and only together; after every change another two.
+    """Of eight binary features two decide, and only together; after every change two drawn anew.
 
     One action pays .85 where the two differ and .15 where they agree, the other one the reverse.
-    All features are fair coins, so that any one of them tells nothing.
+    All features are fair coins, so that any one of them tells nothing. Of 28 pairs the same one may
+    be drawn again, and then even the same table.
 
     >>> plan = xor_of_two(0, rounds=500).truth.oracle_plan
     >>> plan.masks.sum(axis=1).tolist()
@@ -343,7 +344,7 @@ def many_features(
 def xor_among_many(
     seed: int, *, n_features: int = 30, changes: int = 3, rounds: int = ROUNDS
 ) -> World:
-    """Of very many fair coins two decide, and only together; after every change another two.
+    """Of very many fair coins two decide, and only together; after every change two drawn anew.
 
     It is `xor_of_two` with more features and cheaper prices, U(.005, .03).
 
@@ -506,7 +507,7 @@ def _stacked(table: Callable[[], Floats], changes: int | None) -> Floats:
 
 
 def _random_rewards(rng: Rng, n_actions: int, levels: tuple[int, ...], periods: int) -> Floats:
-    """Return a table for each period, in which three features decide, each time other ones."""
+    """Return a table for each period, in which three features decide, each time drawn anew."""
 
     def table() -> Floats:
         n_features = len(levels)

@@ -102,7 +102,7 @@ def cells_of(experiment: Experiment) -> dict[Place, Cell]:
     return {
         (entry.label, horizon, seed): Cell(
             entry.policy,
-            _canonical(_params_at(horizon, entry.params, experiment.world_params)),
+            _canonical(_params_at(horizon, entry.params, experiment)),
             experiment.world,
             _canonical(_world_params_at(horizon, experiment)),
             seed,
@@ -115,7 +115,7 @@ def cells_of(experiment: Experiment) -> dict[Place, Cell]:
 
 
 def _params_at(
-    horizon: int | None, params: Mapping[str, Any], world_params: Mapping[str, Any]
+    horizon: int | None, params: Mapping[str, Any], experiment: Experiment
 ) -> Mapping[str, Any]:
     if params.get("window") != RECOMMENDED:
         return params
@@ -123,8 +123,19 @@ def _params_at(
         raise InvalidSpec(
             f'window = "{RECOMMENDED}" depends on the number of rounds: give the experiment some.'
         )
-    changes = {*world_params.get("reward_changes", ()), *world_params.get("cost_changes", ())}
-    return {**params, "window": recommended_window(horizon, len(changes))}
+    world_params = _canonical(_world_params_at(horizon, experiment))
+    changes = _changes(experiment.world, world_params, experiment.seeds[0], horizon)
+    return {**params, "window": recommended_window(horizon, changes)}
+
+
+@lru_cache(maxsize=64)
+def _changes(world: str, params: str, seed: int, rounds: int) -> int:
+    return changes_within(_world(world, params, seed), rounds)
+
+
+def changes_within(replay: Replay, rounds: int) -> int:
+    """Return in how many of the first rounds mean rewards or mean costs change."""
+    return sum(at < rounds for at in {*replay.reward_changes, *replay.cost_changes})
 
 
 def _world_params_at(horizon: int | None, experiment: Experiment) -> Mapping[str, Any]:

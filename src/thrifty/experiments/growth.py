@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from thrifty.experiments.cells import cells_of
+from thrifty.experiments.cells import cells_of, changes_within
 from thrifty.experiments.curves import interval, resampled_means
 from thrifty.experiments.measures import totals
 from thrifty.experiments.results import Results
@@ -83,8 +83,7 @@ def bounds_of(results: Results) -> Mapping[int, float]:
         replay = world_named(cell.world)(seed, **cell.parsed_world_params)
         params = NCCUCRL2(replay.problem, horizon=horizon, **cell.parsed_params).parameters
         setting = Setting(replay.problem, horizon, params["window"], params["delta"])
-        changes = {*replay.reward_changes, *replay.cost_changes}
-        bounds[horizon] = regret_bound(setting, changes=len(changes)).total
+        bounds[horizon] = regret_bound(setting, changes=changes_within(replay, horizon)).total
     return dict(sorted(bounds.items()))
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from thrifty.errors import InvalidTable
+
 RESAMPLES = 10_000
 
 
@@ -93,9 +95,13 @@ def longest(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def summaries(table: pl.DataFrame, *, oracle: str = "Oracle") -> list[Summary]:
-    """Return every policy's summary over its longest runs, in the order of the table."""
+    """Return every policy's summary over its longest runs, in the order of the table.
+
+    The oracle is the policy of that label, however it is capitalised.
+    """
     rows = totals(longest(table))
-    rivals = rows.filter(pl.col("policy") != oracle)
+    lower = pl.col("policy").cast(pl.String).str.to_lowercase()
+    rivals = rows.filter(lower != oracle.lower())
     best = rivals.group_by("seed").agg(pl.col("gain").max().alias("best_gain"))
     rows = rows.join(best, on="seed", how="left", maintain_order="left")
     result = []
@@ -151,6 +157,11 @@ def difference(
     """Compare two policies on the seeds that both played."""
     rows = totals(longest(table)).filter(pl.col("policy").is_in([policy, other]))
     pairs = rows.pivot("policy", index="seed", values=measure).drop_nulls().sort("seed")
+    if pairs.is_empty():
+        raise InvalidTable(
+            f"no seed was played by both {policy!r} and {other!r}, so nothing can be paired: run "
+            "them with the same seeds."
+        )
     more = (pairs[policy] - pairs[other]).to_numpy()
     low, high = bootstrap_interval(more)
     return Difference(policy, other, len(more), float(more.mean()), low, high, sign_flip_test(more))
@@ -158,6 +169,8 @@ def difference(
 
 def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the 95 % percentile bootstrap interval of the mean, the same for the same values.
+
+    Of few values it is too narrow: of 5 normal ones it holds the mean in some 85 % of cases.
 
     >>> bootstrap_interval(np.array([1.0, 1.0]))
     (1.0, 1.0)
@@ -172,15 +185,18 @@ def sign_flip_test(values: NDArray[np.float64]) -> float:
     """Return the two-sided p-value of "the mean is 0", by flipping signs at random.
 
     Valid if the differences are symmetric about 0 under the hypothesis, as paired ones are when
-    both policies are alike. The same for the same values.
+    both policies are alike. The same for the same values; not a number if one of them is none.
 
     >>> sign_flip_test(np.zeros(5))
     1.0
     >>> sign_flip_test(np.ones(20)) < 0.001
     True
     """
+    if np.isnan(values).any():
+        return math.nan
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(RESAMPLES, values.size))
-    as_far = np.abs(signs @ values) >= np.abs(values.sum()) * (1 - 1e-12)
+    rounding = 1e-12 * np.abs(values).sum()  # equal sums come out a little different
+    as_far = np.abs(signs @ values) >= np.abs(values.sum()) - rounding
     return float((1 + as_far.sum()) / (1 + RESAMPLES))
 
 

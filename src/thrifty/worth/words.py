@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from thrifty.data.cases import Cases
 from thrifty.worth.answer import Answer, changed, unsure
 from thrifty.worth.judging import Estimate, FeatureWorth
+from thrifty.worth.sets import BEAM, MOST_EXHAUSTIVE, MOST_PAIRED
 from thrifty.worth.stream import EVERYTHING, FIXED, NOTHING, SCOUT, Stream
 
 MOST_NAMED = 4
@@ -111,23 +112,23 @@ def describe(answer: Answer, worth: FeatureWorth, money: Money) -> str:
     """Say what one feature is worth beside its price."""
     name = printable(answer.cases.names[worth.feature])
     costs = f"costs {money.bare(worth.price)}"
-    if worth.feature in answer.best:
-        return f"{name} is worth up to {money.bare(worth.estimate.mean)} and {costs}."
-    if worth.break_even == 0:
+    bought = worth.feature in answer.best
+    if worth.break_even == 0 and not bought:
         return f"{name} is worth nothing that these cases can show, and {costs}."
-    if worth.estimate.mean > worth.price:
+    if worth.estimate.mean > worth.price and not bought:
         return (
             f"{name} may be worth {money.bare(worth.estimate.mean)} "
             f"({money.interval(worth.estimate)}) and {costs}: these cases do not show that it pays."
         )
-    return f"{name} is worth at most {money.bare(worth.estimate.mean)} and {costs}."
+    return f"{name} is worth up to {money.bare(worth.estimate.mean)} and {costs}."
 
 
 def _learning(stream: Stream, money: Money) -> str:
     number = stream.cases.number
+    fixed = f"the fixed set that the first {stream.first_part:,} choose"
     parts = [
         _more(stream.difference(SCOUT, other), number, money, what)
-        for other, what in ((EVERYTHING, "buying everything"), (FIXED, "the best fixed set"))
+        for other, what in ((EVERYTHING, "buying everything"), (FIXED, fixed))
     ]
     return f"Learning policy: {parts[0]}, {parts[1]}, in {number:,} cases."
 
@@ -183,9 +184,11 @@ def how(answer: Answer) -> list[str]:
         ),
     ]
     if not answer.all_sets:
+        many = int((~cases.free).sum()) > MOST_PAIRED
+        pairs = f"pairs with the best {BEAM} single ones" if many else "all pairs"
         words.append(
-            "With more than 12 features not every set can be tried: all pairs were, then the best "
-            "sets were extended by one feature at a time."
+            f"With more than {MOST_EXHAUSTIVE} features not every set can be tried: {pairs} were, "
+            "then the best sets were extended by one feature at a time."
         )
     words += [
         "Every gain is out of fold: what to do in a case was learnt on other cases only (five "
