@@ -161,6 +161,24 @@ def test_slow_senders_are_sent_away(running: httpx.Client) -> None:
     )
 
 
+def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
+    """An empty body means something, the missing one of a lost connection does not."""
+    before = running.get("/v1/policies/lending").json()["counts"]["opened"]
+    head = (
+        b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 21\r\n"
+        b"Content-Type: application/json\r\nIdempotency-Key: cut-off\r\n\r\n"
+    )
+    with socket.create_connection((running.base_url.host, running.base_url.port or 80)) as line:
+        line.sendall(head)
+        time.sleep(0.2)
+    time.sleep(0.3)
+    again = post(running, "/v1/policies/lending/cases", {"free": {"age": 44}}, "cut-off")
+    assert again.status_code == 201, again.text
+    assert running.get(f"/v1/cases/{again.json()['case']}").json()["free"] == {"age": 44.0}
+    time.sleep(0.2)  # a replica shows what it has folded
+    assert running.get("/v1/policies/lending").json()["counts"]["opened"] == before + 1
+
+
 def test_the_client(running: httpx.Client) -> None:
     with Client(str(running.base_url)) as client:
         case = client.open("lending", {"age": "old"})
