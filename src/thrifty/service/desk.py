@@ -304,7 +304,7 @@ class Desk:
             except StoreUnavailable as error:
                 self._fail(error)
                 events = []
-            except (ThriftyError, LookupError, TypeError, ValueError) as error:
+            except Exception as error:  # whatever it is, it must be seen, and tried again
                 self._stuck, events = True, []
                 self._fail(
                     BrokenLog(f"the log cannot be followed ({error}): restore a copy of it.")
