@@ -12,9 +12,12 @@ import pytest
 from service.desks import Office, in_office
 from small_service import THRIFTY, policy_file
 from thrifty import Agent
-from thrifty.service.auditing import folded
+from thrifty.service.auditing import audit, folded
+from thrifty.service.books import Book
+from thrifty.service.events import START, Event, Position
 from thrifty.service.exporting import export, exported_events
 from thrifty.service.replaying import replay
+from thrifty.service.snapshots import freeze
 from thrifty.service.specification import read_spec
 from thrifty.service.stores import open_store
 
@@ -52,6 +55,31 @@ def test_a_true_log(store_address: str) -> None:
     (found,) = json.loads(thrifty("audit", store_address, "--json").stdout)
     assert found["decisions"] == 48
     assert found["snapshots"] == 1
+
+
+def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
+    """Every look at the log's end shows five events more than the one before."""
+    opened = open_store(str(store), read_only=True)
+    (spec,), whole, shown = opened.specs(), opened.read(START, 1000), 45
+    book = Book(spec)
+    for event in whole[:40]:
+        book.apply(event)
+    snapshot = freeze(book, opened.id, whole[39])()
+    decided = [it for it in opened.decisions(spec) if it[0].position <= whole[44].position]
+
+    def read(after: Position, limit: int) -> list[Event]:
+        nonlocal shown
+        found = [it for it in whole[:shown] if it.position > after][:limit]
+        shown += 0 if found else 5
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opened, "read", read)
+        patch.setattr(opened, "decisions", lambda _: iter(decided))
+        patch.setattr(opened, "snapshots", lambda _: iter([snapshot]))
+        found = audit(opened, spec)
+    assert (found.difference, found.events, found.snapshots) == (None, 45, 1)
+    opened.close()
 
 
 @pytest.mark.parametrize(

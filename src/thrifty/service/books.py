@@ -148,11 +148,6 @@ class Book:
                 return
             yield case
 
-    def follow(self, events: Iterable[Event]) -> None:
-        """Take many events."""
-        for event in events:
-            self.apply(event)
-
     def digest(self) -> str:
         """Return a fingerprint of everything: equal states, bit for bit, have equal ones."""
         digest = hashlib.sha256()
