@@ -9,11 +9,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from service.desks import Office, in_office
-from small_service import THRIFTY, policy_file
+from service.desks import QUICK, Office, in_office
+from small_service import THRIFTY, policy_file, run_apart
 from thrifty import Agent
 from thrifty.service.auditing import audit, folded
 from thrifty.service.books import Book
+from thrifty.service.decisions import Seen
+from thrifty.service.desk import Desk
 from thrifty.service.events import START, Event, Position
 from thrifty.service.exporting import export, exported_events
 from thrifty.service.replaying import replay
@@ -161,6 +163,43 @@ def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
     state, taught = wanted.model.policy.get_state(), Agent.load(tmp_path / "a.npz").policy
     for name, array in taught.get_state().items():
         assert array.tobytes() == state[name].tobytes(), name
+
+
+def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
+    """A replay learns what its own tenant's policy knows, and nothing of the other one's."""
+    specs = [read_spec(policy_file(tmp_path, more=f'tenant = "{it}"')) for it in ("one", "two")]
+
+    async def scene() -> None:
+        desk = Desk(open_store(str(tmp_path / "store.db")), specs, QUICK)
+        await desk.start()
+        for k, tenant in enumerate(["one", "two", "two"]):  # under the same keys, if they can be
+            opened = await desk.open_case(tenant, "lending", {}, f"open-{k // 2}", "r")
+            values = {"income": "low", "history": "clean", "age": 33}
+            seen = Seen(values, dict.fromkeys(values, 2.0))
+            await desk.observe(tenant, opened.case, seen, f"act-{k}", "r")
+            await desk.reward(tenant, opened.case, 10.0 * k, f"reward-{k}", "r")
+        await desk.stop()
+
+    run_apart(scene())
+    assert thrifty("export", tmp_path / "store.db", "--out", tmp_path / "log").returncode == 0
+    for spec, rounds, reward in zip(specs, (1, 2), (0.0, 30.0), strict=True):
+        done = replay(spec, exported_events(tmp_path / "log", "lending", spec.tenant))
+        assert (done.learnt, done.reward) == (rounds, reward)
+    mine = policy_file(tmp_path, more='tenant = "one"')
+    taught = thrifty("replay", tmp_path / "log", mine, "--save", tmp_path / "agent.npz")
+    assert "lending: 1 rounds learnt of 1 cases" in taught.stdout
+
+
+def test_a_policy_that_is_not_there_is_not_passed_over(store: Path, tmp_path: Path) -> None:
+    audited = thrifty("audit", store, "--policy", "landing")
+    assert (audited.returncode, "has no policy 'landing'" in audited.stderr) == (2, True)
+    thrifty("export", store, "--out", tmp_path / "log")
+    agent = tmp_path / "agent.npz"
+    taught = thrifty(
+        "replay", tmp_path / "log", policy_file(tmp_path), "--of", "landing", "--save", agent
+    )
+    assert (taught.returncode, agent.exists()) == (2, False)
+    assert "has no events of default/landing: it has default/lending." in taught.stderr
 
 
 def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 from thrifty.commands.needs import service_installed
 from thrifty.commands.serve import StoreAddress
 from thrifty.commands.show import AsJson, show_json
+from thrifty.errors import UnknownName
 
 
 def audit(
@@ -32,6 +33,8 @@ def audit(
         audits = [audited(opened, it) for it in opened.specs() if policy in (None, it.name)]
     finally:
         opened.close()
+    if policy is not None and not audits:
+        raise UnknownName(f"{store} has no policy {policy!r}: without --policy all are audited.")
     if as_json:
         show_json([asdict(it) for it in audits])
     else:

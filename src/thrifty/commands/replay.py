@@ -30,7 +30,7 @@ def replay(
         from thrifty.service.replaying import replay as replayed
         from thrifty.service.specification import read_spec
     spec = read_spec(policy)
-    done = replayed(spec, exported_events(log, of or spec.name), save)
+    done = replayed(spec, exported_events(log, of or spec.name, spec.tenant), save)
     typer.echo(
         f"{spec.name}: {done.learnt} rounds learnt of {done.cases} cases; it would have bought the "
         f"same in {done.same_purchase} of them. Saved: {save}"
