@@ -197,6 +197,35 @@ def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
     in_office(store_address, scene, rule="default = 1")
 
 
+def test_a_clock_that_was_put_back(store_address: str) -> None:
+    """A case that was opened in a future that did not come does not hold up those behind it."""
+
+    async def scene(it: Office) -> None:
+        it.clock.at += 30 * DAY
+        early = await it.acted()
+        it.clock.at -= 30 * DAY
+        cases = [await it.acted() for _ in range(3)]
+        await it.settled()
+        it.clock.at += 8 * DAY
+        async with asyncio.timeout(20):
+            while set(it.book.cases) != {early}:
+                await asyncio.sleep(0.01)
+        assert it.book.totals.counts["expired"] == len(cases)
+
+    in_office(store_address, scene)
+
+
+def test_deadlines_of_closed_cases_are_forgotten(tmp_path: Path) -> None:
+    async def scene(it: Office) -> None:
+        for _ in range(1200):
+            await it.abandon((await it.open()).case)
+        left = await it.open()
+        assert len(it.book._deadlines) < 1100
+        assert [case.id for case in it.book.overdue(it.clock.at + 8 * DAY)] == [left.case]
+
+    in_office(tmp_path / "store.db", scene)
+
+
 def test_steps_out_of_turn_are_refused(store_address: str) -> None:
     async def scene(it: Office) -> None:
         case = await it.acted()
