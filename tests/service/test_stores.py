@@ -40,6 +40,10 @@ def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
     reader = open_store(str(path), read_only=True)  # an audit needs no permission
     assert reader.count() == 0
     reader.close()
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with pytest.raises(StoreInUse, match="only one can"):
+        open_store(str(link))
     store.close()
     open_store(str(path)).close()
 
