@@ -28,6 +28,7 @@ from thrifty.policies import POLICIES
 from thrifty.rounds import Observation
 from thrifty.service.decisions import Seen
 from thrifty.service.desk import Settings
+from thrifty.service.metrics import Meter, rendered
 from thrifty.service.model import Model
 from thrifty.service.specification import PolicySpec
 
@@ -79,6 +80,19 @@ def test_reward_rules(
         assert not it.book.cases
 
     in_office(store_address, scene, rule=rule)
+
+
+def test_a_case_that_waited_with_its_reward_has_not_expired(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        await it.reward(await it.acted(), 10.0)
+        await it.acted()
+        await it.settled()
+        await it.pass_deadlines()
+        assert (it.book.totals.counts["learnt"], it.book.totals.counts["expired"]) == (1, 1)
+        page = rendered(Meter(), [it.book]).decode()
+        assert 'thrifty_cases_ended_total{how="expired",policy="lending"} 1.0' in page
+
+    in_office(store_address, scene, rule='rule = "last"')
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from thrifty.errors import BrokenLog
 from thrifty.rounds import Observation
-from thrifty.service.cases import CLOSED, Case, observation
+from thrifty.service.cases import CLOSED, EXPIRED, Case, observation
 from thrifty.service.events import (
     ABANDONED,
     ACTED,
@@ -105,9 +105,9 @@ class Book:
             self._rewarded(event, case)
         elif event.kind == ABANDONED:
             totals.counts["abandoned"] += 1
-        elif event.kind == SETTLED:
-            totals.counts["expired"] += 1
-            if body["reward"] is not None and case is not None:
+        elif event.kind == SETTLED and case is not None:
+            totals.counts["expired"] += case.end == EXPIRED  # others had a reward to wait for
+            if body["reward"] is not None:
                 self._learn(event.at, case.observation(self.spec), case, body["reward"])
 
     def _rewarded(self, event: Event, case: Case | None) -> None:
