@@ -16,6 +16,7 @@ from thrifty.errors import (
     KeyReused,
     OutOfTurn,
     RoundClosed,
+    RoundError,
     StoreUnavailable,
     UnknownName,
     UnknownRound,
@@ -224,6 +225,25 @@ def test_the_async_client(running: httpx.Client) -> None:
             assert (await client.policy("lending"))["open"] >= 0
 
     run_apart(scene())
+
+
+def test_names_with_odd_signs_ask_for_nothing_else(running: httpx.Client) -> None:
+    with Client(str(running.base_url)) as client:
+        for name in ("lending?x", "lending#x", "x/../lending"):
+            with pytest.raises((InvalidField, RoundError, UnknownName)):
+                client.policy(name)
+
+
+def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
+    """One request a second: each further one is repeated once, after a second."""
+    with (
+        served(policy_file(tmp_path), "--store", tmp_path / "s.db", "--rate", "1") as service,
+        Client(service.url, retries=1) as client,
+    ):
+        client.policy("lending")
+        start = time.monotonic()
+        client.policy("lending")
+        assert 0.9 < time.monotonic() - start < 10
 
 
 def test_a_client_without_a_service_says_so() -> None:
