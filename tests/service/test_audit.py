@@ -93,6 +93,8 @@ def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
         ("acted", {"action_values": [0.0, 0.0]}, "action_values"),
         ("settled", {"reward": 100.0}, "reward is 100.0"),
         ("rewarded", {"use": "extra"}, "use is 'extra'"),
+        ("rewarded", {"reward": 99999.0}, "not usable (InvalidField"),
+        ("rewarded", {"reward": None}, "cannot have happened"),
     ],
 )
 def test_a_changed_event_is_named(

@@ -20,6 +20,7 @@ from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import Store
 
 CHUNK = 2000
+_UNUSABLE = (ThriftyError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -168,28 +169,33 @@ class _Checked:
     def _ruled_otherwise(self, book: Book, event: Event) -> Difference | None:
         if event.kind not in (REWARDED, SETTLED):
             return None
+        try:
+            return _compared(event, self._ruled(book, event).body)
+        except _UNUSABLE as error:
+            return _unusable(event, error)
+
+    def _ruled(self, book: Book, event: Event) -> Event:
+        """Return what the rule makes of a reward or a deadline."""
         case = book.cases.get(event.case)
         if case is None:
             case = Case.of(self.store.cases([event.case])[event.case][: event.step])
         if event.kind == SETTLED:
-            again = decisions.settle(self.spec, case, event.at)
-        else:
-            ticket = decisions.Ticket(event.at)
-            again = decisions.reward(self.spec, case, event.body["reward"], ticket)
-        return _compared(event, again.body)
+            return decisions.settle(self.spec, case, event.at)
+        ticket = decisions.Ticket(event.at)
+        return decisions.reward(self.spec, case, event.body["reward"], ticket)
 
     def _decided_otherwise(self, model: Model, event: Event, opened: Event) -> Difference | None:
         try:
-            if event.kind == OPENED:
-                free = event.body["free"]
-                again = decisions.chosen(self.spec, model, event.case, free, event.at)
-            else:
-                again = decisions.decided_action(
-                    self.spec, model, event.case, opened.body, event.body
-                )
-        except (ThriftyError, LookupError, TypeError, ValueError) as error:
-            return _difference(event, "the event", "readable", f"not usable ({error!r})")
-        return _compared(event, again)
+            return _compared(event, self._decided(model, event, opened))
+        except _UNUSABLE as error:
+            return _unusable(event, error)
+
+    def _decided(self, model: Model, event: Event, opened: Event) -> Mapping[str, Any]:
+        """Return what the policy decides, once more."""
+        if event.kind == OPENED:
+            free = event.body["free"]
+            return decisions.chosen(self.spec, model, event.case, free, event.at)
+        return decisions.decided_action(self.spec, model, event.case, opened.body, event.body)
 
 
 def _compared(event: Event, again: Mapping[str, Any]) -> Difference | None:
@@ -197,6 +203,10 @@ def _compared(event: Event, again: Mapping[str, Any]) -> Difference | None:
         if event.body.get(name) != value:
             return _difference(event, name, event.body.get(name), value)
     return None
+
+
+def _unusable(event: Event, error: Exception) -> Difference:
+    return _difference(event, "the event", "readable", f"not usable ({error!r})")
 
 
 def _difference(event: Event, what: str, logged: Any, computed: Any) -> Difference:
