@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from time import monotonic
 
 from thrifty.errors import StoreError, StoreUnavailable, ThriftyError
@@ -75,7 +75,8 @@ class Committer:
 
     def _next_batch(self) -> list[_Waiting]:
         lease = self._waiting[0].lease
-        same = list(takewhile(lambda it: it.lease == lease, self._waiting))[:MOST_TOGETHER]
+        alike = takewhile(lambda it: it.lease == lease, self._waiting)
+        same = list(islice(alike, MOST_TOGETHER))
         for _ in same:
             self._waiting.popleft()
         return same
