@@ -102,6 +102,20 @@ def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> 
     store.close()
 
 
+def test_who_only_reads_may_take_long(postgres: PostgresServer) -> None:
+    """An audit sorts all decisions by what was learnt before: more than 30 s for a long log."""
+    address = postgres.new_database()
+    for read_only, wanted in ((False, ["30s", "1min"]), (True, ["0", "0"])):
+        store = open_store(address, read_only=read_only)
+        with store.engine.connect() as connection:
+            shown = [
+                connection.exec_driver_sql(f"SHOW {name}").scalar()
+                for name in ("statement_timeout", "idle_in_transaction_session_timeout")
+            ]
+        store.close()
+        assert shown == wanted
+
+
 def test_only_one_of_many_gets_the_lease(postgres: PostgresServer) -> None:
     store = open_store(postgres.new_database())
     got: list[Lease] = []
