@@ -176,7 +176,7 @@ def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
         await desk.start()
         for k, tenant in enumerate(["one", "two", "two"]):  # under the same keys, if they can be
             opened = await desk.open_case(tenant, "lending", {}, f"open-{k // 2}", "r")
-            values = {"income": "low", "history": "clean", "age": 33}
+            values: dict[str, str | float] = {"income": "low", "history": "clean", "age": 33}
             seen = Seen(values, dict.fromkeys(values, 2.0))
             await desk.observe(tenant, opened.case, seen, f"act-{k}", "r")
             await desk.reward(tenant, opened.case, 10.0 * k, f"reward-{k}", "r")
