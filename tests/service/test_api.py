@@ -240,10 +240,10 @@ def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
         served(policy_file(tmp_path), "--store", tmp_path / "s.db", "--rate", "1") as service,
         Client(service.url, retries=1) as client,
     ):
-        client.policy("lending")
         start = time.monotonic()
         client.policy("lending")
-        assert 0.9 < time.monotonic() - start < 10
+        client.policy("lending")
+        assert time.monotonic() - start > 0.9
 
 
 def test_a_client_without_a_service_says_so() -> None:
