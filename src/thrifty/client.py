@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 
@@ -34,6 +35,7 @@ from thrifty.errors import (
 T = TypeVar("T")
 Value = str | float
 
+_MOST_WAITED = 30.0
 _AGAIN = (408, 429, 500, 502, 503, 504)
 _ERRORS: Mapping[str, type[ThriftyError]] = {
     "invalid": InvalidInput,
@@ -104,6 +106,11 @@ def _error(response: httpx.Response) -> ThriftyError:
     return kind(message)
 
 
+def _quoted(name: str) -> str:
+    """Return a name as one part of an address, whatever signs it has."""
+    return quote(name, safe="")
+
+
 def _write(
     path: str, body: Mapping[str, Any], read: Callable[[Any], T], key: str | None
 ) -> _Call[T]:
@@ -111,7 +118,7 @@ def _write(
 
 
 def _open(policy: str, free: Mapping[str, Value] | None, key: str | None) -> _Call[Opened]:
-    return _write(f"/v1/policies/{policy}/cases", {"free": dict(free or {})}, _opened, key)
+    return _write(f"/v1/policies/{_quoted(policy)}/cases", {"free": dict(free or {})}, _opened, key)
 
 
 def _opened(content: Any) -> Opened:
@@ -132,16 +139,20 @@ def _observe(
         "unavailable": list(unavailable),
         "available": None if available is None else list(available),
     }
-    return _write(f"/v1/cases/{case}/observations", body, lambda it: str(it["action"]), key)
+    return _write(
+        f"/v1/cases/{_quoted(case)}/observations", body, lambda it: str(it["action"]), key
+    )
 
 
 def _reward(case: str, reward: float, key: str | None) -> _Call[Told]:
     body = {"reward": reward}
-    return _write(f"/v1/cases/{case}/reward", body, lambda it: Told(it["use"], it["late"]), key)
+    return _write(
+        f"/v1/cases/{_quoted(case)}/reward", body, lambda it: Told(it["use"], it["late"]), key
+    )
 
 
 def _abandon(case: str, key: str | None) -> _Call[None]:
-    return _write(f"/v1/cases/{case}/abandon", {}, lambda _: None, key)
+    return _write(f"/v1/cases/{_quoted(case)}/abandon", {}, lambda _: None, key)
 
 
 def _get(path: str) -> _Call[Any]:
@@ -151,6 +162,12 @@ def _get(path: str) -> _Call[Any]:
 def _pauses(retries: int) -> Iterator[float]:
     """Yield how long to wait before each further try: twice as long each time, 2 s at the most."""
     return (min(2.0, 0.05 * 2**k) for k in range(retries))
+
+
+def _asked_to_wait(response: httpx.Response) -> float:
+    """Return the seconds of Retry-After, within reason; dates are not looked at."""
+    asked = response.headers.get("retry-after", "")
+    return min(float(asked), _MOST_WAITED) if asked.isdecimal() else 0.0
 
 
 class Client:
@@ -195,11 +212,11 @@ class Client:
 
     def case(self, case: str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return self._call(_get(f"/v1/cases/{case}"))
+        return self._call(_get(f"/v1/cases/{_quoted(case)}"))
 
     def policy(self, policy: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return self._call(_get(f"/v1/policies/{policy}"))
+        return self._call(_get(f"/v1/policies/{_quoted(policy)}"))
 
     def close(self) -> None:
         """Close the connections."""
@@ -218,13 +235,15 @@ class Client:
 
     def _call(self, call: _Call[T]) -> T:
         for pause in _pauses(self._retries):
+            wait = pause
             try:
                 response = self._http.request(**call.sent_with(self._key))
                 if response.status_code not in _AGAIN:
                     return call.answered(response)
+                wait = max(pause, _asked_to_wait(response))
             except httpx.TransportError:
                 pass
-            time.sleep(pause)
+            time.sleep(wait)
         try:
             return call.answered(self._http.request(**call.sent_with(self._key)))
         except httpx.TransportError as error:
@@ -269,11 +288,11 @@ class AsyncClient:
 
     async def case(self, case: str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return await self._call(_get(f"/v1/cases/{case}"))
+        return await self._call(_get(f"/v1/cases/{_quoted(case)}"))
 
     async def policy(self, policy: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return await self._call(_get(f"/v1/policies/{policy}"))
+        return await self._call(_get(f"/v1/policies/{_quoted(policy)}"))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -292,13 +311,15 @@ class AsyncClient:
 
     async def _call(self, call: _Call[T]) -> T:
         for pause in _pauses(self._retries):
+            wait = pause
             try:
                 response = await self._http.request(**call.sent_with(self._key))
                 if response.status_code not in _AGAIN:
                     return call.answered(response)
+                wait = max(pause, _asked_to_wait(response))
             except httpx.TransportError:
                 pass
-            await asyncio.sleep(pause)
+            await asyncio.sleep(wait)
         try:
             return call.answered(await self._http.request(**call.sent_with(self._key)))
         except httpx.TransportError as error:

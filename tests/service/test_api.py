@@ -16,6 +16,7 @@ from thrifty.errors import (
     KeyReused,
     OutOfTurn,
     RoundClosed,
+    RoundError,
     StoreUnavailable,
     UnknownName,
     UnknownRound,
@@ -161,6 +162,24 @@ def test_slow_senders_are_sent_away(running: httpx.Client) -> None:
     )
 
 
+def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
+    """An empty body means something, the missing one of a lost connection does not."""
+    before = running.get("/v1/policies/lending").json()["counts"].get("opened", 0)
+    head = (
+        b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 21\r\n"
+        b"Content-Type: application/json\r\nIdempotency-Key: cut-off\r\n\r\n"
+    )
+    with socket.create_connection((running.base_url.host, running.base_url.port or 80)) as line:
+        line.sendall(head)
+        time.sleep(0.2)
+    time.sleep(0.3)
+    again = post(running, "/v1/policies/lending/cases", {"free": {"age": 44}}, "cut-off")
+    assert again.status_code == 201, again.text
+    assert running.get(f"/v1/cases/{again.json()['case']}").json()["free"] == {"age": 44.0}
+    time.sleep(0.2)  # a replica shows what it has folded
+    assert running.get("/v1/policies/lending").json()["counts"]["opened"] == before + 1
+
+
 def test_the_client(running: httpx.Client) -> None:
     with Client(str(running.base_url)) as client:
         case = client.open("lending", {"age": "old"})
@@ -206,6 +225,25 @@ def test_the_async_client(running: httpx.Client) -> None:
             assert (await client.policy("lending"))["open"] >= 0
 
     run_apart(scene())
+
+
+def test_names_with_odd_signs_ask_for_nothing_else(running: httpx.Client) -> None:
+    with Client(str(running.base_url)) as client:
+        for name in ("lending?x", "lending#x", "x/../lending"):
+            with pytest.raises((InvalidField, RoundError, UnknownName)):
+                client.policy(name)
+
+
+def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
+    """One request a second: each further one is repeated once, after a second."""
+    with (
+        served(policy_file(tmp_path), "--store", tmp_path / "s.db", "--rate", "1") as service,
+        Client(service.url, retries=1) as client,
+    ):
+        start = time.monotonic()
+        client.policy("lending")
+        client.policy("lending")
+        assert time.monotonic() - start > 0.9
 
 
 def test_a_client_without_a_service_says_so() -> None:

@@ -1,6 +1,7 @@
 """The life of cases at the desk, hand-checkable, on both stores."""
 
 import asyncio
+import json
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -27,6 +28,7 @@ from thrifty.policies import POLICIES
 from thrifty.rounds import Observation
 from thrifty.service.decisions import Seen
 from thrifty.service.desk import Settings
+from thrifty.service.metrics import Meter, rendered
 from thrifty.service.model import Model
 from thrifty.service.specification import PolicySpec
 
@@ -78,6 +80,19 @@ def test_reward_rules(
         assert not it.book.cases
 
     in_office(store_address, scene, rule=rule)
+
+
+def test_a_case_that_waited_with_its_reward_has_not_expired(store_address: str) -> None:
+    async def scene(it: Office) -> None:
+        await it.reward(await it.acted(), 10.0)
+        await it.acted()
+        await it.settled()
+        await it.pass_deadlines()
+        assert (it.book.totals.counts["learnt"], it.book.totals.counts["expired"]) == (1, 1)
+        page = rendered(Meter(), [it.book]).decode()
+        assert 'thrifty_cases_ended_total{how="expired",policy="lending"} 1.0' in page
+
+    in_office(store_address, scene, rule='rule = "last"')
 
 
 @pytest.mark.parametrize(
@@ -194,6 +209,35 @@ def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
         assert it.book.totals.counts["abandoned"] == 1
 
     in_office(store_address, scene, rule="default = 1")
+
+
+def test_a_clock_that_was_put_back(store_address: str) -> None:
+    """A case that was opened in a future that did not come does not hold up those behind it."""
+
+    async def scene(it: Office) -> None:
+        it.clock.at += 30 * DAY
+        early = await it.acted()
+        it.clock.at -= 30 * DAY
+        cases = [await it.acted() for _ in range(3)]
+        await it.settled()
+        it.clock.at += 8 * DAY
+        async with asyncio.timeout(20):
+            while set(it.book.cases) != {early}:
+                await asyncio.sleep(0.01)
+        assert it.book.totals.counts["expired"] == len(cases)
+
+    in_office(store_address, scene)
+
+
+def test_deadlines_of_closed_cases_are_forgotten(tmp_path: Path) -> None:
+    async def scene(it: Office) -> None:
+        for _ in range(1200):
+            await it.abandon((await it.open()).case)
+        left = await it.open()
+        assert len(it.book._deadlines) < 1100
+        assert [case.id for case in it.book.overdue(it.clock.at + 8 * DAY)] == [left.case]
+
+    in_office(tmp_path / "store.db", scene)
 
 
 def test_steps_out_of_turn_are_refused(store_address: str) -> None:
@@ -327,6 +371,52 @@ def test_deciding_changes_nothing() -> None:
             left, right = quiet.state(), busy.state()
             for array in left:
                 assert left[array].tobytes() == right[array].tobytes(), (name, array, t)
+
+
+def test_every_reason_can_be_written_down() -> None:
+    """Scout values a set that no round has shown whole at minus infinity; JSON has no such number.
+
+    It is common where most features are not to be had: every second of these policies does so.
+    """
+    unknown = 0
+    for seed in range(8):
+        model, rng = Model(replace(spec_of(policy="scout"), seed=seed)), np.random.default_rng(seed)
+        for t in range(15):
+            purchase, reasons = model.choose_features(f"case-{t}")
+            assert reasons is not None
+            json.dumps(reasons, allow_nan=False)
+            unknown += any(it["value"] is None for it in reasons["considered"])
+            bought = purchase.mask & (rng.random(3) < 0.2)
+            seen = Observation(
+                np.where(bought, rng.integers(0, 2, 3), -1),
+                np.where(bought, 1.0, np.nan),
+                purchase.purpose,
+            )
+            model.learn(seen, int(rng.integers(2)), float(rng.choice([-900.0, 120.0])))
+    assert unknown > 0
+
+
+def test_one_bad_batch_does_not_stop_the_desk(store_address: str) -> None:
+    """What nobody thought of is refused like anything else, and the next request is answered."""
+
+    async def scene(it: Office) -> None:
+        append = it.desk.store.append
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(it.desk.store, "append", _impossible)
+            with pytest.raises(RuntimeError, match="nobody thought of this"):
+                await asyncio.wait_for(it.open(), 10)
+            assert not it.desk.ready
+        assert it.desk.store.append == append
+        async with asyncio.timeout(10):
+            await it.reward(await it.acted(), 1.0)
+            while not it.desk.ready:
+                await asyncio.sleep(0.01)
+
+    in_office(store_address, scene)
+
+
+def _impossible(*_: object) -> None:
+    raise RuntimeError("nobody thought of this")
 
 
 def _priced(spec: PolicySpec) -> PolicySpec:

@@ -359,7 +359,7 @@ class Lives(RuleBasedStateMachine):
         self.loop.run(self.office.desk._look_after())
         for life in self.lives.values():
             if life.status != "closed" and life.deadline < at:
-                self.counts["expired"] += 1
+                self.counts["expired"] += not life.noted
                 self.tried["expired"] += 1
                 due = life.due(self.reward_rules)
                 if due is not None:

@@ -2,18 +2,20 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from benchmarks.damage import damaged
 
-from service.desks import Clock, Office, in_office, spec_of
+from service.desks import QUICK, Clock, Office, in_office, spec_of
 from thrifty.errors import ForeignFile, SaveError, UnsupportedVersion
 from thrifty.saving import pack_archive, unpack_archive
 from thrifty.service.auditing import folded
 from thrifty.service.desk import Desk
+from thrifty.service.events import Position
 from thrifty.service.snapshots import freeze, seal, thaw
-from thrifty.service.stores import Store
+from thrifty.service.stores import Lease, Store
 from thrifty.service.stores.sqlite import SqliteStore
 
 
@@ -61,6 +63,31 @@ def test_a_snapshot_is_of_the_moment_at_which_it_was_taken(tmp_path: Path) -> No
         assert thaw(pack(), spec, it.desk.store).position == at
 
     in_office(tmp_path / "store.db", scene, clock=Clock())
+
+
+def test_a_service_that_cannot_save_snapshots_stays_ready(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "store.db.snapshots").write_text("no folder")
+
+    async def scene(it: Office) -> None:
+        for k in range(10):
+            await it.reward(await it.acted(), float(k))
+        async with asyncio.timeout(20):
+            while "no snapshot of default/lending was saved" not in caplog.text:
+                await asyncio.sleep(0.01)
+
+    in_office(tmp_path / "store.db", scene, settings=replace(QUICK, snapshot_events=10))
+    assert "not ready" not in caplog.text
+
+
+def test_an_older_copy_of_the_log_gets_snapshots_of_its_own(store: Store) -> None:
+    """Those of the lost part of the log are further on, and of no use any more."""
+    (spec,), lease = store.specs(), Lease("default/lending", "test", 1)
+    for seq, data in ((90, b"lost"), (95, b"lost too"), (60, b"newest"), (70, b"newer still")):
+        store.save_snapshot(spec, Position(0, seq), data, lease)
+    assert list(store.snapshots(spec)) == [b"newer still", b"newest"]
+    store.close()
 
 
 def test_no_damaged_snapshot_is_accepted(store: Store) -> None:

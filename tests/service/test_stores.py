@@ -40,6 +40,10 @@ def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
     reader = open_store(str(path), read_only=True)  # an audit needs no permission
     assert reader.count() == 0
     reader.close()
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with pytest.raises(StoreInUse, match="only one can"):
+        open_store(str(link))
     store.close()
     open_store(str(path)).close()
 
@@ -96,6 +100,20 @@ def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> 
     assert store.append(drafts) == first
     assert store.count() == 5
     store.close()
+
+
+def test_who_only_reads_may_take_long(postgres: PostgresServer) -> None:
+    """An audit sorts all decisions by what was learnt before: more than 30 s for a long log."""
+    address = postgres.new_database()
+    for read_only, wanted in ((False, ["30s", "1min"]), (True, ["0", "0"])):
+        store = open_store(address, read_only=read_only)
+        with store.engine.connect() as connection:
+            shown = [
+                connection.exec_driver_sql(f"SHOW {name}").scalar()
+                for name in ("statement_timeout", "idle_in_transaction_session_timeout")
+            ]
+        store.close()
+        assert shown == wanted
 
 
 def test_only_one_of_many_gets_the_lease(postgres: PostgresServer) -> None:

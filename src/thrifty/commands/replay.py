@@ -31,7 +31,7 @@ def replay(
 
     spec = read_spec(policy)
     with explained_if_slow():
-        done = replayed(spec, exported_events(log, of or spec.name), save)
+        done = replayed(spec, exported_events(log, of or spec.name, spec.tenant), save)
     typer.echo(
         f"{spec.name}: {done.learnt} rounds learnt of {done.cases} cases; it would have bought the "
         f"same in {done.same_purchase} of them. Saved: {save}"

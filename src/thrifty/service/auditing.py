@@ -20,6 +20,7 @@ from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import Store
 
 CHUNK = 2000
+_UNUSABLE = (ThriftyError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -53,55 +54,70 @@ class Audit:
 
 
 def audit(store: Store, spec: PolicySpec) -> Audit:
-    """Fold a policy's log anew, make every decision again and compare the snapshots with it."""
+    """Fold a policy's log anew, make every decision again and compare the snapshots with it.
+
+    The log may grow meanwhile: what is written after the first look at its end is not counted.
+    """
     checked = _Checked(store, spec)
     difference = checked.first_difference()
-    book = folded(store, spec)
-    fingerprint = book.digest()
+    book = folded(store, spec, until=checked.end)
+    learnt, state = book.model.learnt, book.digest()
     snapshots = 0
     for data in store.snapshots(spec):
-        short = _continued(store, spec, data)
+        short = _thawed(store, spec, data)
         if short is None:
             continue
         snapshots += 1
-        if short.digest() != fingerprint and difference is None:
-            seq = short.position.seq
-            difference = Difference(
-                seq, "any", "the state by snapshot", short.digest(), fingerprint
-            )
+        difference = difference or _unlike(store, book, short)
     return Audit(
         policy=spec.id,
         events=checked.events,
         decisions=checked.decisions,
-        learnt=book.model.learnt,
+        learnt=learnt,
         snapshots=snapshots,
-        state=fingerprint,
+        state=state,
         difference=difference,
     )
 
 
-def folded(store: Store, spec: PolicySpec, book: Book | None = None) -> Book:
-    """Return the book of a policy, with the whole log in it."""
+def folded(
+    store: Store, spec: PolicySpec, book: Book | None = None, until: Position | None = None
+) -> Book:
+    """Return the book of a policy, with the log up to there in it, or all of it."""
     book = Book(spec) if book is None else book
-    for event in log_of(store, spec, book.position):
+    for event in log_of(store, spec, book.position, until):
         book.apply(event)
     return book
 
 
-def log_of(store: Store, spec: PolicySpec, after: Position = START) -> Iterator[Event]:
+def log_of(
+    store: Store, spec: PolicySpec, after: Position = START, until: Position | None = None
+) -> Iterator[Event]:
     """Yield a policy's events in their order."""
     while chunk := store.read(after, CHUNK):
         for event in chunk:
+            if until is not None and event.position > until:
+                return
             if (event.tenant, event.policy) == (spec.tenant, spec.name):
                 yield event
         after = chunk[-1].position
 
 
-def _continued(store: Store, spec: PolicySpec, data: bytes) -> Book | None:
+def _thawed(store: Store, spec: PolicySpec, data: bytes) -> Book | None:
     try:
-        return folded(store, spec, thaw(data, spec, store))
+        return thaw(data, spec, store)
     except SaveError:
         return None
+
+
+def _unlike(store: Store, book: Book, short: Book) -> Difference | None:
+    """Take a book and the one of a snapshot to the same event, and say whether they differ."""
+    seq = short.position.seq
+    folded(store, book.spec, book, short.position)
+    folded(store, book.spec, short, book.position)
+    if short.digest() == book.digest():
+        return None
+    return Difference(seq, "any", "the state by snapshot", short.digest(), book.digest())
 
 
 class _Rounds:
@@ -120,6 +136,7 @@ class _Checked:
     def __init__(self, store: Store, spec: PolicySpec) -> None:
         self.store, self.spec = store, spec
         self.events = self.decisions = 0
+        self.end = START
         self.rule_broken: Difference | None = None
 
     def first_difference(self) -> Difference | None:
@@ -142,7 +159,7 @@ class _Checked:
         kept = _Rounds()
         book = Book(self.spec, kept)
         for event in log_of(self.store, self.spec):
-            self.events += 1
+            self.events, self.end = self.events + 1, event.position
             if self.rule_broken is None:
                 self.rule_broken = self._ruled_otherwise(book, event)
             book.apply(event)
@@ -152,28 +169,33 @@ class _Checked:
     def _ruled_otherwise(self, book: Book, event: Event) -> Difference | None:
         if event.kind not in (REWARDED, SETTLED):
             return None
+        try:
+            return _compared(event, self._ruled(book, event).body)
+        except _UNUSABLE as error:
+            return _unusable(event, error)
+
+    def _ruled(self, book: Book, event: Event) -> Event:
+        """Return what the rule makes of a reward or a deadline."""
         case = book.cases.get(event.case)
         if case is None:
             case = Case.of(self.store.cases([event.case])[event.case][: event.step])
         if event.kind == SETTLED:
-            again = decisions.settle(self.spec, case, event.at)
-        else:
-            ticket = decisions.Ticket(event.at)
-            again = decisions.reward(self.spec, case, event.body["reward"], ticket)
-        return _compared(event, again.body)
+            return decisions.settle(self.spec, case, event.at)
+        ticket = decisions.Ticket(event.at)
+        return decisions.reward(self.spec, case, event.body["reward"], ticket)
 
     def _decided_otherwise(self, model: Model, event: Event, opened: Event) -> Difference | None:
         try:
-            if event.kind == OPENED:
-                free = event.body["free"]
-                again = decisions.chosen(self.spec, model, event.case, free, event.at)
-            else:
-                again = decisions.decided_action(
-                    self.spec, model, event.case, opened.body, event.body
-                )
-        except (ThriftyError, LookupError, TypeError, ValueError) as error:
-            return _difference(event, "the event", "readable", f"not usable ({error!r})")
-        return _compared(event, again)
+            return _compared(event, self._decided(model, event, opened))
+        except _UNUSABLE as error:
+            return _unusable(event, error)
+
+    def _decided(self, model: Model, event: Event, opened: Event) -> Mapping[str, Any]:
+        """Return what the policy decides, once more."""
+        if event.kind == OPENED:
+            free = event.body["free"]
+            return decisions.chosen(self.spec, model, event.case, free, event.at)
+        return decisions.decided_action(self.spec, model, event.case, opened.body, event.body)
 
 
 def _compared(event: Event, again: Mapping[str, Any]) -> Difference | None:
@@ -181,6 +203,10 @@ def _compared(event: Event, again: Mapping[str, Any]) -> Difference | None:
         if event.body.get(name) != value:
             return _difference(event, name, event.body.get(name), value)
     return None
+
+
+def _unusable(event: Event, error: Exception) -> Difference:
+    return _difference(event, "the event", "readable", f"not usable ({error!r})")
 
 
 def _difference(event: Event, what: str, logged: Any, computed: Any) -> Difference:

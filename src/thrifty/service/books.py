@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import insort
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from thrifty.errors import BrokenLog
 from thrifty.rounds import Observation
-from thrifty.service.cases import CLOSED, Case, observation
+from thrifty.service.cases import CLOSED, EXPIRED, Case, observation
 from thrifty.service.events import (
     ABANDONED,
     ACTED,
@@ -29,6 +30,7 @@ from thrifty.service.totals import Totals
 
 LOOK_EVERY = 32
 """After so many rounds learnt the policy is asked what it has noticed."""
+_FEW = 1000
 
 
 class Learner(Protocol):
@@ -48,6 +50,7 @@ class Book:
         self.spec = spec
         self.learner = Model(spec) if learner is None else learner
         self.cases: OrderedDict[str, Case] = OrderedDict()
+        self._deadlines: list[tuple[int, str]] = []
         self.totals = Totals(looked=getattr(getattr(self.learner, "policy", None), "rounds", 0))
         self.position = Position()
 
@@ -88,7 +91,7 @@ class Book:
     def _apply_to(self, case: Case, event: Event) -> None:
         case.apply(event)
         if event.kind == OPENED:
-            self.cases[case.id] = case
+            self.keep(case)
         elif case.status == CLOSED:
             self.cases.pop(case.id, None)
 
@@ -102,9 +105,9 @@ class Book:
             self._rewarded(event, case)
         elif event.kind == ABANDONED:
             totals.counts["abandoned"] += 1
-        elif event.kind == SETTLED:
-            totals.counts["expired"] += 1
-            if body["reward"] is not None and case is not None:
+        elif event.kind == SETTLED and case is not None:
+            totals.counts["expired"] += case.end == EXPIRED  # others had a reward to wait for
+            if body["reward"] is not None:
                 self._learn(event.at, case.observation(self.spec), case, body["reward"])
 
     def _rewarded(self, event: Event, case: Case | None) -> None:
@@ -141,17 +144,20 @@ class Book:
             self.totals.notices.append(notice)
         self.totals.looked = getattr(policy, "rounds", 0)
 
-    def overdue(self, at: int) -> Iterator[Case]:
-        """Yield the cases whose deadline has passed, oldest first."""
-        for case in self.cases.values():
-            if case.deadline >= at:
-                return
-            yield case
+    def keep(self, case: Case) -> None:
+        """Keep an open case, and its deadline in order: a clock may have been put back."""
+        self.cases[case.id] = case
+        insort(self._deadlines, (case.deadline, case.id))
+        if len(self._deadlines) > 2 * len(self.cases) + _FEW:  # most of them were closed
+            self._deadlines = sorted((it.deadline, it.id) for it in self.cases.values())
 
-    def follow(self, events: Iterable[Event]) -> None:
-        """Take many events."""
-        for event in events:
-            self.apply(event)
+    def overdue(self, at: int) -> Iterator[Case]:
+        """Yield the cases whose deadline has passed, the earliest first."""
+        for deadline, name in self._deadlines:
+            if deadline >= at:
+                return
+            if name in self.cases:
+                yield self.cases[name]
 
     def digest(self) -> str:
         """Return a fingerprint of everything: equal states, bit for bit, have equal ones."""

@@ -25,6 +25,7 @@ from thrifty.service.events import (
 from thrifty.service.specification import PolicySpec
 
 OPEN, CLOSED = "open", "closed"
+EXPIRED = "expired"
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ class Case:
             self.status, self.end = CLOSED, ABANDONED
         elif event.kind == SETTLED:
             self._require(event, OPEN, ACTED)
-            self.status, self.end = CLOSED, "expired" if not self.noted else REWARDED
+            self.status, self.end = CLOSED, REWARDED if self.noted else EXPIRED
             self.learnt |= event.body["reward"] is not None
         elif event.kind != OPENED:
             raise _impossible(event, "there is no such kind")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from time import monotonic
 
-from thrifty.errors import StoreUnavailable, ThriftyError
+from thrifty.errors import StoreError, StoreUnavailable, ThriftyError
 from thrifty.service.events import Event
 from thrifty.service.stores.base import Lease, Store
+
+log = logging.getLogger("thrifty.service")
 
 MOST_TOGETHER = 256
 MOST_WAITING = 10_000
@@ -72,7 +75,8 @@ class Committer:
 
     def _next_batch(self) -> list[_Waiting]:
         lease = self._waiting[0].lease
-        same = list(takewhile(lambda it: it.lease == lease, self._waiting))[:MOST_TOGETHER]
+        alike = takewhile(lambda it: it.lease == lease, self._waiting)
+        same = list(islice(alike, MOST_TOGETHER))
         for _ in same:
             self._waiting.popleft()
         return same
@@ -83,12 +87,15 @@ class Committer:
             self._written([event for event in events if event is not None])
         except ThriftyError as error:
             self._failed(error)
-            for it in batch:
-                if not it.written.done():
-                    it.written.set_exception(error)
+            _refuse(batch, error)
+            return
+        except Exception as error:  # whatever it is, nobody may wait for ever
+            log.exception("a batch of %d could not be written", len(batch))
+            self._failed(StoreError(f"a batch could not be written ({error!r})."))
+            _refuse(batch, error)
             return
         for it, event in zip(batch, events, strict=True):
-            if not it.written.done():  # whoever asked may have gone
+            if not it.written.done():
                 it.written.set_result(event)
 
     async def _append(self, drafts: list[Event], lease: Lease | None) -> list[Event | None]:
@@ -103,9 +110,12 @@ class Committer:
 
     def close(self) -> None:
         """End the thread; what still waits is refused."""
-        error = StoreUnavailable("the service is stopping: try again.")
-        for it in self._waiting:
-            if not it.written.done():
-                it.written.set_exception(error)
+        _refuse(self._waiting, StoreUnavailable("the service is stopping: try again."))
         self._waiting.clear()
         self._thread.shutdown()
+
+
+def _refuse(waiting: Iterable[_Waiting], error: Exception) -> None:
+    for it in waiting:
+        if not it.written.done():  # whoever asked may have gone
+            it.written.set_exception(error)

@@ -304,7 +304,7 @@ class Desk:
             except StoreUnavailable as error:
                 self._fail(error)
                 events = []
-            except (ThriftyError, LookupError, TypeError, ValueError) as error:
+            except Exception as error:  # whatever it is, it must be seen, and tried again
                 self._stuck, events = True, []
                 self._fail(
                     BrokenLog(f"the log cannot be followed ({error}): restore a copy of it.")
@@ -340,7 +340,7 @@ class Desk:
             if shelf.lease is not None:
                 await self._settle(shelf, shelf.lease)
                 if self._snapshot_due(shelf):
-                    await self._save_snapshot(shelf)
+                    await self._try_snapshot(shelf)
 
     async def _settle(self, shelf: _Shelf, lease: Lease) -> None:
         """Close the cases whose deadline has passed."""
@@ -362,6 +362,13 @@ class Desk:
         every, seconds = self.settings.snapshot_events, monotonic() - shelf.snapshot_time
         waited = shelf.news > 0 and seconds >= self.settings.snapshot_seconds
         return waited or shelf.news >= every or shelf.passed >= 10 * every
+
+    async def _try_snapshot(self, shelf: _Shelf) -> None:
+        """Save a snapshot if that can be done; without it only a start takes longer."""
+        try:
+            await self._save_snapshot(shelf)
+        except StoreError as error:
+            log.warning("no snapshot of %s was saved: %s", shelf.book.spec.id, error)
 
     async def _save_snapshot(self, shelf: _Shelf) -> None:
         if shelf.lease is None or not shelf.passed:

@@ -12,6 +12,7 @@ import polars as pl
 from thrifty.errors import InvalidTable, SaveError, UnknownName
 from thrifty.service.auditing import CHUNK
 from thrifty.service.events import ACTED, LATE_LEARNT, LEARNT, OPENED, REWARDED, Event, Position
+from thrifty.service.specification import DEFAULT_TENANT
 from thrifty.service.stores.base import Store
 
 SCHEMA: dict[str, Any] = {
@@ -79,24 +80,25 @@ def _row(event: Event) -> dict[str, Any]:
     }
 
 
-def exported_events(path: Path, policy: str) -> Iterator[Event]:
-    """Yield the events of a policy from an exported log."""
+def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> Iterator[Event]:
+    """Yield the events of a tenant's policy from an exported log, which must have some."""
     try:
         table = pl.read_parquet(path)
-        rows = table.filter(pl.col("policy") == policy).sort("transaction", "seq")
         if not set(SCHEMA) <= set(table.columns):
             raise InvalidTable("columns are missing")
     except (OSError, pl.exceptions.PolarsError, InvalidTable) as error:
         raise InvalidTable(
             f"{path} is no exported log ({error}): `thrifty export` writes one."
         ) from error
+    rows = table.filter(pl.col("tenant") == tenant, pl.col("policy") == policy)
     if rows.is_empty():
-        known = ", ".join(sorted(set(table["policy"]))) or "no policy"
+        known = table.select("tenant", "policy").unique().sort("tenant", "policy").rows()
+        names = ", ".join("/".join(it) for it in known[:20]) or "none at all"
         raise UnknownName(
-            f"{path} has no events of a policy {policy!r}, so there is nothing to learn: it has "
-            f"those of {known}. Say which with --of."
+            f"{path} has no events of {tenant}/{policy}, so there is nothing to learn: it has "
+            f"{names}. The tenant is the one of policy.toml; --of names the policy."
         )
-    for row in rows.iter_rows(named=True):
+    for row in rows.sort("transaction", "seq").iter_rows(named=True):
         yield Event(
             tenant=row["tenant"],
             policy=row["policy"],

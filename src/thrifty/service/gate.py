@@ -146,15 +146,15 @@ class Gate:
         return data
 
     async def _read(self, receive: Receive) -> bytes:
-        message = await receive()
-        data: bytes = message.get("body", b"")
-        while message.get("more_body"):
+        data, more = b"", True
+        while more:
             message = await receive()
+            if message["type"] == "http.disconnect":  # half a body may mean something else
+                raise Refusal(400, "cut", "the connection ended before the body: send it anew.")
             data += message.get("body", b"")
             if len(data) > self.limits.body:
                 raise self._too_large()
-        if len(data) > self.limits.body:
-            raise self._too_large()
+            more = message.get("more_body", False)
         return data
 
     def _too_large(self) -> Refusal:

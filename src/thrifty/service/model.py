@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -151,9 +152,22 @@ def _loaded(spec: PolicySpec, data: bytes) -> Agent:
 def _shortened(reasons: Mapping[str, Any]) -> dict[str, Any]:
     """Return the reasons with the first few of the alternatives, so that the log stays small."""
     return {
-        name: value[:MOST_CONSIDERED] if isinstance(value, list) else value
+        name: _sayable(value[:MOST_CONSIDERED] if isinstance(value, list) else value)
         for name, value in reasons.items()
     }
+
+
+def _sayable(reason: Any) -> Any:
+    """Return it with None for every number that is not finite: JSON has no others.
+
+    >>> _sayable([{"value": -math.inf, "price": 2.0}])
+    [{'value': None, 'price': 2.0}]
+    """
+    if isinstance(reason, dict):
+        return {name: _sayable(value) for name, value in reason.items()}
+    if isinstance(reason, list):
+        return [_sayable(value) for value in reason]
+    return None if isinstance(reason, float) and not math.isfinite(reason) else reason
 
 
 def _finite(values: NDArray[np.float64]) -> list[float | None]:

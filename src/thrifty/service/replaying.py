@@ -10,7 +10,6 @@ import numpy as np
 
 from thrifty.agent import Agent
 from thrifty.errors import InvalidTable, ThriftyError
-from thrifty.rounds import Observation
 from thrifty.service.books import Book
 from thrifty.service.events import OPENED, Event
 from thrifty.service.model import Model
@@ -34,8 +33,8 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
     At every case it is asked what it would buy. What it would have earned cannot be known from the
     log: there is no reward for what was not done.
     """
-    model = Model(spec)
-    book, cases, same = Book(spec, _Money(model)), 0, 0
+    book, cases, same = Book(spec), 0, 0
+    model = book.model
     for event in events:
         if event.kind == OPENED:
             cases += 1
@@ -48,25 +47,11 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
                 "levels and actions must be those of the log."
             ) from error
     if save is not None:
-        _agent(spec, model).save(save)
+        Agent(spec.problem, model.policy).save(save)
     return Replayed(model.learnt, cases, same, book.totals.reward, book.totals.spend)
-
-
-class _Money:
-    """Hands rounds on to the model; a book of its own would also decide."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def learn(self, observation: Observation, action: int, reward: float) -> None:
-        self.model.learn(observation, action, reward)
 
 
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:
     purchase, _ = model.choose_features(event.case)
     names = {spec.features[i].name for i in np.flatnonzero(purchase.mask).tolist()}
     return names - set(event.body["free"]) - {it.name for it in spec.features if it.free}
-
-
-def _agent(spec: PolicySpec, model: Model) -> Agent:
-    return Agent(spec.problem, model.policy)

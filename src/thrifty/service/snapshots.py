@@ -112,4 +112,4 @@ def _restore_cases(book: Book, listed: Sequence[Any], log: Log) -> None:
         case = Case.of(found[name][:step])
         if case.step != step or case.opened.policy != book.spec.name:
             raise DamagedFile(f"the snapshot knows more of case {name} than the log does.")
-        book.cases[name] = case
+        book.keep(case)

@@ -16,5 +16,5 @@ def open_store(address: str, *, create: bool = True, read_only: bool = False) ->
     if address.startswith(("postgresql://", "postgres://")):
         from thrifty.service.stores.postgres import PostgresStore  # psycopg only if it is needed
 
-        return PostgresStore(address, create=create and not read_only)
+        return PostgresStore(address, create=create and not read_only, read_only=read_only)
     return SqliteStore(Path(address), create=create and not read_only, read_only=read_only)

@@ -45,6 +45,9 @@ _RENUMBERING = (  # in two steps: a number must not be taken while another event
     "UPDATE events SET seq = -seq",
     "DELETE FROM snapshots",  # they stand at the old numbers
 )
+_HURRIED = "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
+_UNHURRIED = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
+"""A service answers or says that it cannot; an audit of a long log sorts it for minutes."""
 _NOW = sa.func.extract("epoch", sa.func.clock_timestamp())
 
 
@@ -53,7 +56,7 @@ class PostgresStore(Store):
 
     exclusive = False
 
-    def __init__(self, url: str, *, create: bool = True) -> None:
+    def __init__(self, url: str, *, create: bool = True, read_only: bool = False) -> None:
         address = sa.make_url(url).set(drivername="postgresql+psycopg")
         engine = sa.create_engine(
             address,
@@ -63,8 +66,7 @@ class PostgresStore(Store):
             connect_args={
                 "connect_timeout": 5,
                 "application_name": "thrifty",
-                "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
-                " -c synchronous_commit=on",
+                "options": f"{_UNHURRIED if read_only else _HURRIED} -c synchronous_commit=on",
             },
         )
         super().__init__(engine, create=create)

@@ -75,13 +75,19 @@ class SqliteStore(Store):
     def save_snapshot(
         self, spec: PolicySpec, position: Position, data: bytes, lease: Lease
     ) -> None:
-        """Write a file, and remove all but the one before it."""
+        """Write a file, and remove all but the one before it.
+
+        Those after it are of a log that has been replaced by an older copy.
+        """
         del lease
+        newest = self._folder / f"{_stem(spec)}.{position.seq:015d}.snapshot"
         try:
             self._folder.mkdir(exist_ok=True)
-            replace_file(self._folder / f"{_stem(spec)}.{position.seq:015d}.snapshot", data)
-            for old in self._files(spec)[:-_KEPT]:
-                old.unlink(missing_ok=True)
+            replace_file(newest, data)
+            files = self._files(spec)
+            kept = files[: files.index(newest) + 1][-_KEPT:]
+            for other in set(files).difference(kept):
+                other.unlink(missing_ok=True)
         except (OSError, SaveError) as error:
             raise StoreUnavailable(f"no snapshot could be written: {error}") from error
 
@@ -132,10 +138,10 @@ def _require_database(path: Path) -> None:
 
 
 def _held(path: Path) -> sqlite3.Connection:
-    """Hold a lock beside the file until the process ends, however it ends."""
+    """Hold a lock beside the file, wherever links lead, until the process ends, however it ends."""
     try:
         lock = sqlite3.connect(
-            f"{path}.lock", timeout=0, isolation_level=None, check_same_thread=False
+            f"{path.resolve()}.lock", timeout=0, isolation_level=None, check_same_thread=False
         )
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
