@@ -53,6 +53,9 @@ class Policy(ABC):
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
     """The values that each parameter may take."""
 
+    amounts: ClassVar[frozenset[str]] = frozenset()
+    """The parameters that are amounts of cost: where costs are scaled, so are they."""
+
     reads_price_list: ClassVar[bool] = False
     """Whether the policy is told the prices before it buys (see `read_price_list`)."""
 

@@ -447,6 +447,26 @@ def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:
     assert digests[0] == digests[1]
 
 
+def test_a_budget_is_in_the_policys_money(tmp_path: Path) -> None:
+    """After t cases at most t times the budget has been spent, and one purchase more."""
+    cases, dearest = 40, 3 * 2.0
+
+    async def scene(it: Office) -> None:
+        for _ in range(cases):
+            await it.reward(await it.acted(), 1.0)
+        assert 0 < it.book.totals.spend <= cases * 1.5 + dearest
+
+    in_office(tmp_path / "store.db", scene, policy="scout", more="budget = 1.5")
+
+
+def test_amounts_reach_every_policy_on_its_own_scale() -> None:
+    scout = Model(spec_of(policy="scout", more="budget = 510\nmax_features = 2")).policy
+    assert (scout.parameters["budget"], scout.parameters["max_features"]) == (0.5, 2)
+    for policy in ("ncc-ucrl2", "ncc-ucrl2-published"):
+        made = Model(spec_of(policy=policy, more="cost_range = 51\nhorizon = 100")).policy
+        assert (made.parameters["cost_range"], made.parameters["horizon"]) == (0.05, 100)
+
+
 def test_no_request_waits_for_compilation(tmp_path: Path) -> None:
     """Seen in a process of its own, where nothing is compiled or loaded yet."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:

@@ -69,6 +69,7 @@ class NCCUCRL2(CompiledPolicy):
         "clip": FLAG,
         "observed_range": FLAG,
     }
+    amounts = frozenset({"cost_range"})
     action_draws = kernel.ACTION_DRAWS
     growing = frozenset(f"tables.{name}" for name in GROWING)
     _state: kernel.NCCUCRL2State

@@ -55,6 +55,7 @@ class Scout(CompiledPolicy):
     """
 
     allowed = {"max_features": Optional(Whole(1)), "budget": Optional(Real(0)), "recall": FLAG}
+    amounts = frozenset({"budget"})
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
     _state: kernel.ScoutState

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from thrifty.agent import Agent
 from thrifty.errors import DamagedFile, InvalidParameter, InvalidSpec, SaveError
-from thrifty.policies import registered_name
+from thrifty.policies import policy_named, registered_name
 from thrifty.policy import Policy
 from thrifty.rounds import Observation, Purchase
 from thrifty.service.randomness import ACTION, FEATURES, UPDATE, Keyed
@@ -113,7 +113,7 @@ def rehearse(spec: PolicySpec) -> None:
 
 def _policy(spec: PolicySpec) -> Policy:
     if spec.agent is None:
-        agent = Agent(spec.problem, spec.policy, seed=spec.seed, **spec.parameters)
+        agent = Agent(spec.problem, spec.policy, seed=spec.seed, **_own_parameters(spec))
     else:
         agent = _loaded(spec, spec.agent)
     policy = agent.policy
@@ -140,13 +140,33 @@ def _loaded(spec: PolicySpec, data: bytes) -> Agent:
             f"the saved agent is {agent.policy!r} for other features, levels, actions or another "
             "policy than the file says: save it anew, or correct the file."
         )
-    for name, value in spec.parameters.items():
-        if agent.policy.parameters.get(name) != value:
+    for name, value in _own_parameters(spec).items():
+        saved = agent.policy.parameters.get(name)
+        if saved != value and not _nearly(saved, value):
             raise InvalidParameter(
-                f"{name} = {value!r}, and the saved agent was made with "
-                f"{agent.policy.parameters.get(name)!r}: leave it out, or save an agent anew."
+                f"{name} = {value!r} on the policy's own scale, and the saved agent was made with "
+                f"{saved!r}: leave it out, or save an agent anew."
             )
     return agent
+
+
+def _own_parameters(spec: PolicySpec) -> dict[str, Any]:
+    """Return the parameters as the policy takes them: amounts of money as shares of the range."""
+    make = policy_named(spec.policy)
+    kind: Any = getattr(make, "__self__", make)  # NCCUCRL2.published is a method of its class
+    return {
+        name: spec.scale.cost(value) if name in kind.amounts and _is_number(value) else value
+        for name, value in spec.parameters.items()
+    }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _nearly(one: Any, other: Any) -> bool:
+    """Whether they are the same number but for the rounding of a scale."""
+    return _is_number(one) and _is_number(other) and math.isclose(one, other)
 
 
 def _shortened(reasons: Mapping[str, Any]) -> dict[str, Any]:
