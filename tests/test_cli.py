@@ -406,8 +406,12 @@ def test_the_theory_up_to_a_horizon(called: Called, capsys: pytest.CaptureFixtur
     assert shown.count("bound of the theorem") == 2
 
 
-def test_the_theory_of_a_single_horizon(called: Called) -> None:
+def test_a_single_horizon_has_no_slope(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
     assert called("theory", "--longest", "1000", "--seeds", "0:1", "--workers", "1") == 0
+    shown = capsys.readouterr().out
+    assert "bound of the theorem" in shown
+    assert "slope " not in shown
+    assert "nan" not in shown
 
 
 def test_the_papers_setting_is_that_of_its_experiment() -> None:

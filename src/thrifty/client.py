@@ -7,6 +7,7 @@ has answered, so nothing is decided, paid or learnt twice.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -87,9 +88,14 @@ class _Call(Generic[T]):
 
     def answered(self, response: httpx.Response) -> T:
         """Return what the answer says, or raise what it complains of."""
-        if response.is_success:
+        if not response.is_success:
+            raise _error(response)
+        try:
             return self.read(response.json())
-        raise _error(response)
+        except (ValueError, LookupError, TypeError) as error:
+            raise StoreUnavailable(
+                f"{response.url} gives no answer of a decision service: check the address."
+            ) from error
 
 
 def _error(response: httpx.Response) -> ThriftyError:
@@ -114,6 +120,13 @@ def _quoted(name: str) -> str:
 def _write(
     path: str, body: Mapping[str, Any], read: Callable[[Any], T], key: str | None
 ) -> _Call[T]:
+    try:
+        json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{dict(body)!r} cannot be sent ({error}): give text and finite numbers; what could "
+            "not be had is unavailable."
+        ) from error
     return _Call("POST", path, read, body, key or uuid.uuid4().hex)
 
 

@@ -13,6 +13,7 @@ from small_service import policy_file, post, run_apart, served
 from thrifty.client import AsyncClient, Client, Opened
 from thrifty.errors import (
     InvalidField,
+    InvalidInput,
     KeyReused,
     OutOfTurn,
     RoundClosed,
@@ -140,7 +141,8 @@ def test_limits(running: httpx.Client) -> None:
     text = running.post(path, content=b"{}", headers={**head, "Content-Type": "text/plain"})
     assert text.status_code == 415
     assert running.get("/v1/policies", headers={"Host": "evil.example"}).status_code == 403
-    assert running.put("/v1/policies").status_code == 405
+    wrong = running.put("/v1/policies")
+    assert (wrong.status_code, wrong.json()["error"]) == (405, "method")
 
 
 def test_slow_senders_are_sent_away(running: httpx.Client) -> None:
@@ -244,6 +246,23 @@ def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
         client.policy("lending")
         client.policy("lending")
         assert time.monotonic() - start > 0.9
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), object()])
+def test_what_json_does_not_have_is_not_sent(reward: float) -> None:
+    with Client("http://127.0.0.1:9", retries=0) as client, pytest.raises(InvalidInput):
+        client.reward("case", reward)
+
+
+def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy's page, say, at the address of the service."""
+    page = httpx.Response(200, text="<html>", request=httpx.Request("GET", "http://proxy/"))
+    monkeypatch.setattr(httpx.Client, "request", lambda *_, **__: page)
+    with (
+        Client("http://proxy") as client,
+        pytest.raises(StoreUnavailable, match="no answer of a decision service"),
+    ):
+        client.policy("lending")
 
 
 def test_a_client_without_a_service_says_so() -> None:

@@ -85,14 +85,15 @@ def growth_table(results: Results) -> Table:
     """Return the table of expected regret by horizon, with slopes and the theorem's bound."""
     rows, bounds = growths(results.table), bounds_of(results)
     horizons = sorted(results.experiment.horizons)
-    table = new_table(["policy"], [*(f"{t:,}" for t in horizons), "slope", "95 %"])
+    shown = slice(2 if len(horizons) > 1 else 0)  # a single horizon has no slope
+    table = new_table(["policy"], [*(f"{t:,}" for t in horizons), *["slope", "95 %"][shown]])
     for row in rows:
-        interval = f"{row.slope_low:.2f} .. {row.slope_high:.2f}"
+        slope = f"{row.slope:.2f}", f"{row.slope_low:.2f} .. {row.slope_high:.2f}"
         regrets = (f"{value:,.0f}" for value in row.regret)
-        table.add_row(row.policy, *regrets, f"{row.slope:.2f}", interval)
+        table.add_row(row.policy, *regrets, *slope[shown])
     if bounds:
         printed = (f"{bounds[t]:,.0f}" for t in horizons)
-        table.add_row("bound of the theorem", *printed, f"{slope_of(bounds):.2f}", "")
+        table.add_row("bound of the theorem", *printed, *(f"{slope_of(bounds):.2f}", "")[shown])
     return table
 
 

@@ -76,7 +76,7 @@ def worth(
         show_json(content_of(answer, command))
         return
     _show_answer(answer)
-    typer.echo(f"The page: {files[1]}. All numbers: {files[0]}. For decisions: {files[2]}.")
+    typer.echo(f"The page: {files[1]}. All numbers: {files[0]}. To learn live: {files[2]}.")
 
 
 def _show_columns(coded: Cases) -> None:

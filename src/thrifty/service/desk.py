@@ -123,7 +123,8 @@ class Desk:
         """Return the book of a policy."""
         shelf = self._shelves.get((tenant, policy))
         if shelf is None:
-            raise UnknownName(f"there is no policy {policy!r}: ask for the list of policies.")
+            known = ", ".join(name for owner, name in self._shelves if owner == tenant) or "none"
+            raise UnknownName(f"there is no policy {policy!r}: there is {known}.")
         return shelf.book
 
     def leads(self, book: Book) -> bool:

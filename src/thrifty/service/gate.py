@@ -105,7 +105,8 @@ class Gate:
             await answer.refuse(status, content)
         except HTTPException as error:
             message = f"{scope['method']} {scope['path']}: {error.detail}. See /openapi.json."
-            await answer.refuse(error.status_code, payload("not_found", message), error.headers)
+            code = "method" if error.status_code == 405 else "not_found"
+            await answer.refuse(error.status_code, payload(code, message), error.headers)
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
             await answer.refuse(*refused(ThriftyError()))
