@@ -202,6 +202,17 @@ def test_a_bar_that_does_not_move_yet_says_why(monkeypatch: pytest.MonkeyPatch) 
     assert "runs" in shown.getvalue()
 
 
+def test_where_no_bar_can_be_drawn_a_line_is_said_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress_bar("runs", 3) as advance:
+        advance(1)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr("thrifty.commands.show.SECONDS_BETWEEN_LINES", 0.0)
+        advance(1)
+        assert capsys.readouterr().err == "runs: 2 of 3\n"
+
+
 def test_only_a_long_wait_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     with explained_if_slow(60):
         pass

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -36,6 +37,7 @@ Out = Annotated[Path, typer.Option(help="Folder of the results; what is there is
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
+SECONDS_BETWEEN_LINES = 20.0
 _COMPILING = "compiling, once on a machine"
 
 
@@ -81,17 +83,35 @@ def working(
 def progress_bar(what: str, total: int, *, at_first: str | None = None) -> Iterator[Any]:
     """Show how much is done and what time is left; gives what to call with every step.
 
-    Until the first of them it says `at_first`, if that is given.
+    Until the first of them it says `at_first`, if that is given. Where no bar can be drawn, in the
+    log of a build for instance, it says a line now and then.
     """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _in_lines(what, total)
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(at_first or what, total=total)
         yield lambda steps: bar.update(task, advance=steps, description=what)
+
+
+def _in_lines(what: str, total: int) -> Callable[[int], None]:
+    done, said = 0, monotonic()
+
+    def advance(steps: int) -> None:
+        nonlocal done, said
+        done += steps
+        if monotonic() - said >= SECONDS_BETWEEN_LINES:
+            typer.echo(f"{what}: {done} of {total}", err=True)
+            said = monotonic()
+
+    return advance
 
 
 def show_json(value: Any) -> None:
