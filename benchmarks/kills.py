@@ -3,6 +3,8 @@
 Every answer that arrived is remembered. After the last restart each of them must be in the log,
 each once; and the state that the service had after all these restarts must be, bit for bit, the one
 that an undisturbed fold of the log gives.
+
+With --standby a second process waits all the time, and takes over from the one that is killed.
 """
 
 from __future__ import annotations
@@ -59,20 +61,38 @@ class Killing:
 
     @property
     def slowest_restart(self) -> float:
-        """From the start of the process to the first answer, in seconds."""
+        """Seconds from a kill until the next process listened."""
         return max(self.restarts)
 
 
-def start(policy: Path, store: Path, port: int = 0) -> tuple[subprocess.Popen[str], int]:
-    """Start the service, and return its process and port once it listens."""
+def start(
+    policy: Path, store: Path, port: int = 0, *, standby: bool = False
+) -> tuple[subprocess.Popen[str], int]:
+    """Start the service, and return its process and port once it listens, or stands by."""
     command = [str(THRIFTY), "serve", str(policy), "--store", str(store), "--port", str(port)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [*command, "--standby"] if standby else command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
+    if standby:
+        _said(process, "Standing by")
+        return process, port
+    return process, listening(process)
+
+
+def listening(process: subprocess.Popen[str]) -> int:
+    """Return the port once the process says that it serves."""
+    return int(_said(process, r"Serving .*:(\d+)$")[1])
+
+
+def _said(process: subprocess.Popen[str], pattern: str) -> re.Match[str]:
     assert process.stdout is not None
-    found = re.search(r":(\d+)\s*$", process.stdout.readline())
-    assert found, "the service did not start"
-    return process, int(found[1])
+    line = process.stdout.readline()
+    found = re.search(pattern, line)
+    assert found, f"the service said {line!r}"
+    return found
 
 
 def end(process: subprocess.Popen[str], *, kill: bool = False) -> None:
@@ -91,29 +111,29 @@ async def kill_often(
     kills: int,
     seconds: float,
     rng: random.Random,
-    connections: int = 32,
+    standby: bool = False,
 ) -> Killing:
     """Kill the service again and again, then compare what it said with what it knows."""
     seen, tally = Killing(), Tally()
+    process, port = start(policy, store)
     for k in range(kills):
-        begun = time.monotonic()
-        process, port = start(policy, store)
-        seen.restarts.append(time.monotonic() - begun)
         load = asyncio.create_task(
-            traffic(
-                port,
-                "lending",
-                world,
-                connections=connections,
-                cases=10**6,
-                seed=k,
-                tally=tally,
-            )
+            traffic(port, "lending", world, connections=32, cases=10**6, seed=k, tally=tally)
         )
+        heir = None
+        if standby:
+            heir, _ = await asyncio.to_thread(start, policy, store, port, standby=True)
         await asyncio.sleep(seconds * rng.uniform(0.2, 1.0))
+        begun = time.monotonic()
         end(process, kill=True)
+        if heir is None:
+            process, port = start(policy, store)
+        else:
+            process, port = heir, listening(heir)
+        seen.restarts.append(time.monotonic() - begun)
         await asyncio.gather(load, return_exceptions=True)
         seen.kills += 1
+    end(process)
     if tally.errors:
         raise AssertionError(f"the service answered {tally.errors[:3]}")
     return await asyncio.to_thread(_compared, seen, tally, store)
@@ -142,6 +162,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="the longest time between two")
+    parser.add_argument("--standby", action="store_true", help="let a second process wait")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         policy, store = Path(folder) / "policy.toml", Path(folder) / "store.db"
@@ -157,6 +178,7 @@ def main() -> int:
                 kills=options.kills,
                 seconds=options.seconds,
                 rng=random.Random(7),
+                standby=options.standby,
             )
         )
         reader = open_store(str(store), read_only=True)

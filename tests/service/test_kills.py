@@ -39,6 +39,25 @@ def test_kill_9_under_load(tmp_path: Path) -> None:
     assert found["state"] == done.state
 
 
+def test_kill_9_while_another_stands_by(tmp_path: Path) -> None:
+    policy = policy_file(tmp_path)
+    done: Killing = run_apart(
+        kill_often(
+            policy,
+            tmp_path / "store.db",
+            WORLD,
+            kills=3,
+            seconds=0.5,
+            rng=random.Random(2),
+            standby=True,
+        )
+    )
+    assert done.acknowledged > 500
+    assert done.lost == []
+    assert done.twice == []
+    assert done.slowest_restart < 5  # it has imported everything; the benchmark prints how long
+
+
 def test_a_desk_that_was_killed_answers_the_same_key_as_before(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     service = Served(policy, "--store", store)

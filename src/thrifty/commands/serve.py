@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +36,14 @@ def serve(
     most_open: Annotated[
         int, typer.Option(min=1, help="Cases that a policy may have open at once.")
     ] = 100_000,
+    standby: Annotated[
+        bool,
+        typer.Option(
+            "--standby",
+            help="Wait, with everything loaded, while another process holds the store; take over "
+            "as soon as it ends.",
+        ),
+    ] = False,
 ) -> None:
     """Serve policies: which features to buy for a case, then which action; learns late.
 
@@ -51,28 +59,46 @@ def serve(
         from thrifty.service.gate import Limits
         from thrifty.service.serving import make_server, require_free, require_safe
         from thrifty.service.specification import read_spec
-        from thrifty.service.stores import open_store
+        from thrifty.service.standby import get_ready, open_when_free
+        from thrifty.service.stores import Store, open_store
 
         known = None if keys is None else read_keys(keys)
         require_safe(host, known)
-        require_free(host, port)
+        if not standby:
+            require_free(host, port)
         specs = [read_spec(path) for path in policies or ()]
-        opened = open_store(store)
-        try:
+
+        def opened() -> Store:
+            if not standby:
+                return open_store(store)
             with explained_if_slow():
-                desk = Desk(opened, specs, Settings(most_open=most_open))
+                get_ready(store, specs)
+            return open_when_free(store, waiting)
+
+        def waiting() -> None:
+            all_made()
+            typer.echo(f"Standing by: another process holds {store}.")
+
+        def announce(url: str) -> None:
+            all_made()
+            typer.echo(f"Serving {names} on {url}")
+
+        with _stopped_by_hand(), closing(opened()) as held:
+            if standby:
+                require_free(host, port, patience=5.0)  # the one before may not be quite gone
+            with explained_if_slow():
+                desk = Desk(held, specs, Settings(most_open=most_open))
             names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
             app = create_app(desk, known, Limits(rate=rate))
-
-            def announce(url: str) -> None:
-                all_made()
-                typer.echo(f"Serving {names} on {url}")
-
             make_server(app, host, port, announce).run()
-        except KeyboardInterrupt:
-            typer.echo("Stopped.", err=True)
-        finally:
-            opened.close()
+
+
+@contextmanager
+def _stopped_by_hand() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("Stopped.", err=True)
 
 
 @contextmanager

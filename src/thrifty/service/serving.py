@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Callable
+from time import monotonic, sleep
 from typing import Any
 
 import uvicorn
@@ -81,11 +82,22 @@ def require_safe(host: str, keys: Keys | None) -> None:
     )
 
 
-def require_free(host: str, port: int) -> None:
-    """Refuse an address that cannot be listened on, before anything is read or compiled.
+def require_free(host: str, port: int, patience: float = 0.0) -> None:
+    """Refuse an address that cannot be listened on, nor within `patience` seconds.
 
     >>> require_free("127.0.0.1", 0)
     """
+    until = monotonic() + patience
+    while (error := _taken(host, port)) is not None:
+        if monotonic() >= until:
+            raise InvalidParameter(
+                f"host {host!r}, port {port} cannot be listened on ({error.strerror}): stop what "
+                "listens there, or choose another with --port (0 takes a free one) or --host."
+            ) from error
+        sleep(0.01)
+
+
+def _taken(host: str, port: int) -> OSError | None:
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -93,10 +105,8 @@ def require_free(host: str, port: int) -> None:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
-        raise InvalidParameter(
-            f"host {host!r}, port {port} cannot be listened on ({error.strerror}): stop what "
-            "listens there, or choose another with --port (0 takes a free one) or --host."
-        ) from error
+        return error
+    return None
 
 
 class Server(uvicorn.Server):

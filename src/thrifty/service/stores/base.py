@@ -72,12 +72,14 @@ class Store(ABC):
         }
         with unavailable(), self.engine.begin() as connection:
             connection.execute(self._insert(policies).on_conflict_do_nothing(), row)
-            found = connection.scalar(
-                sa.select(policies.c.digest).where(
-                    policies.c.tenant == spec.tenant, policies.c.name == spec.name
-                )
-            )
-        if found != spec.digest:
+        self.require_unchanged(spec)
+
+    def require_unchanged(self, spec: PolicySpec) -> None:
+        """Refuse a policy that was declared with another specification."""
+        mine = sa.and_(policies.c.tenant == spec.tenant, policies.c.name == spec.name)
+        with unavailable(), self.engine.connect() as connection:
+            found = connection.scalar(sa.select(policies.c.digest).where(mine))
+        if found not in (None, spec.digest):
             raise InvalidSpec(
                 f"the store has a policy {spec.id} with another specification, and its decisions "
                 "rest on that one: give the changed one another name (thrifty replay teaches it "

@@ -139,16 +139,19 @@ def _require_database(path: Path) -> None:
 
 def _held(path: Path) -> sqlite3.Connection:
     """Hold a lock beside the file, wherever links lead, until the process ends, however it ends."""
+    lock = None
     try:
         lock = sqlite3.connect(
             f"{path.resolve()}.lock", timeout=0, isolation_level=None, check_same_thread=False
         )
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
+        if lock is not None:
+            lock.close()
         if "locked" in str(error):
             raise StoreInUse(
-                f"another process holds {path}, and only one can: stop it, or use PostgreSQL for "
-                "several (--store postgresql://...)."
+                f"another process holds {path}, and only one can: stop it, let this one wait "
+                "(--standby), or use PostgreSQL for several (--store postgresql://...)."
             ) from error
         raise StoreError(
             f"{path} cannot be opened ({error}): choose a folder that exists and is writable."

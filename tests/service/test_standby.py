@@ -1,0 +1,118 @@
+"""A process that stands by: it waits for the store, and goes on where the other one was ended."""
+
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from postgres_server import PostgresServer
+from small_service import THRIFTY, Served, policy_file, served
+from thrifty.client import Client
+from thrifty.errors import InvalidParameter
+from thrifty.service.serving import require_free
+
+
+@contextmanager
+def standing_by(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """Run `thrifty serve --standby` until it says that it waits."""
+    process = subprocess.Popen(
+        [str(THRIFTY), "serve", *map(str, arguments), "--standby"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("Standing by: another process holds"), process.communicate()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def refused(*arguments: object) -> str:
+    """Run `thrifty serve --standby`, which must end by itself, and return what it complains of."""
+    done = subprocess.run(
+        [str(THRIFTY), "serve", *map(str, arguments), "--standby", "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2, done
+    return done.stderr
+
+
+def test_it_goes_on_where_the_other_was_killed_and_clients_see_a_pause(tmp_path: Path) -> None:
+    policy, store = policy_file(tmp_path), tmp_path / "store.db"
+    first = Served(policy, "--store", store)
+    with (
+        standing_by(policy, "--store", store, "--port", first.port) as second,
+        Client(first.url) as client,
+    ):
+        before = client.open("lending", {"age": 5}, key="once")
+        first.kill()
+        assert client.open("lending", {"age": 5}, key="once") == before
+        values = {"income": "low", "history": "clean"}
+        assert client.observe(before.case, values, dict.fromkeys(values, 0.4))
+        assert client.policy("lending")["open"] == 1
+        assert second.stdout is not None
+        assert second.stdout.readline() == f"Serving lending on {first.url}\n"
+
+
+def test_it_also_follows_one_that_stopped_in_order(tmp_path: Path) -> None:
+    policy, store = policy_file(tmp_path), tmp_path / "store.db"
+    first = Served(policy, "--store", store)
+    with (
+        standing_by("--store", store, "--port", first.port),  # the store knows the policy
+        Client(first.url) as client,
+    ):
+        case = client.open("lending").case
+        first.stop()
+        assert client.case(case)["status"] == "open"
+
+
+def test_it_serves_at_once_where_nobody_holds_the_store(tmp_path: Path) -> None:
+    with (
+        served(policy_file(tmp_path), "--store", tmp_path / "store.db", "--standby") as service,
+        Client(service.url) as client,
+    ):
+        assert client.open("lending").buy
+
+
+def test_what_would_be_refused_later_is_refused_at_once(tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    with served(policy_file(tmp_path), "--store", store):
+        changed = policy_file(tmp_path, rule='deadline = "1d"')
+        assert "with another specification" in refused(changed, "--store", store)
+
+
+def test_replicas_need_no_standby(tmp_path: Path, postgres: PostgresServer) -> None:
+    said = refused(policy_file(tmp_path), "--store", postgres.new_database())
+    assert "on PostgreSQL all replicas decide" in said
+
+
+def test_waiting_can_be_interrupted(tmp_path: Path) -> None:
+    policy, store = policy_file(tmp_path), tmp_path / "store.db"
+    with served(policy, "--store", store), standing_by(policy, "--store", store) as process:
+        process.send_signal(signal.SIGINT)
+        _, complaints = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert complaints == "Stopped.\n"
+
+
+def test_a_port_that_becomes_free_in_time_is_taken() -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        with pytest.raises(InvalidParameter, match="cannot be listened on"):
+            require_free("127.0.0.1", port, patience=0.05)
+        Timer(0.1, holder.close).start()
+        require_free("127.0.0.1", port, patience=30)
