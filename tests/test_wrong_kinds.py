@@ -59,6 +59,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "a list as name": lambda _: simulate(["ucb1"], WORLD, seeds=[0]),  # type: ignore[arg-type]
     "a policy as its maker": lambda _: simulate(UCB1(PROBLEM), WORLD, seeds=[0]),  # type: ignore[arg-type]
     "a function without a seed": lambda _: simulate("ucb1", nursery.published, seeds=[0]),  # type: ignore[arg-type]
+    "a class of worlds": lambda _: simulate("ucb1", World, seeds=[0]),  # type: ignore[arg-type]
     "a parameter of another policy": lambda _: Agent(PROBLEM, "sw-ucb", window=3),
     "the oracle as agent": lambda _: Agent(PROBLEM, "oracle"),
     "regret of no run": lambda _: expected_regret(WORLD, WORLD),  # type: ignore[arg-type]

@@ -150,11 +150,13 @@ def _world_of(environment: World, seed: int) -> Environment:
                 f"environment is {world!r}: give an environment, or a function of the seed that "
                 "makes one."
             )
-        if not inspect.signature(world).parameters:
+        try:
+            inspect.signature(world).bind(seed)
+        except TypeError as error:
             raise InvalidParameter(
-                f"environment is {world!r}, a function that takes no seed: call it, and give what "
-                "it returns."
-            )
+                f"environment is {world!r}, which cannot be called with a seed alone ({error}): "
+                "call it, and give what it returns."
+            ) from error
         world = world(seed)
         require_instance(world, Environment, f"the environment of seed {seed}")
     draw = getattr(world, "draw", None)
