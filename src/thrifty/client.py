@@ -1,7 +1,7 @@
 """Python's way to a decision service: `Client`, and `AsyncClient` for asyncio.
 
-Every write has an idempotency key of its own and is repeated under the same key until the service
-has answered, so nothing is decided, paid or learnt twice.
+Every write has an idempotency key of its own and is repeated under the same key for some seconds,
+until the service has answered, so nothing is decided, paid or learnt twice.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Client:
     """Asks a decision service.
 
     `key` is an API key, if the service asks for one. A request that meets a lost connection or a
-    service that cannot write is repeated up to `retries` times.
+    service that cannot write is repeated up to `retries` times, which are 7 s if it is 8.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class Client:
         try:
             return call.answered(self._http.request(**call.sent_with(self._key)))
         except httpx.TransportError as error:
-            raise _gone(error) from error
+            raise _gone(error, call.key) from error
 
 
 class AsyncClient:
@@ -336,11 +336,11 @@ class AsyncClient:
         try:
             return call.answered(await self._http.request(**call.sent_with(self._key)))
         except httpx.TransportError as error:
-            raise _gone(error) from error
+            raise _gone(error, call.key) from error
 
 
-def _gone(error: httpx.TransportError) -> StoreUnavailable:
+def _gone(error: httpx.TransportError, key: str | None) -> StoreUnavailable:
+    again = "" if key is None else f"; it may have been done, so repeat it with key={key!r}"
     return StoreUnavailable(
-        f"the service cannot be reached ({error!r}): check its address, or try again later; what "
-        "was asked for may be repeated under the same key."
+        f"the service cannot be reached ({error!r}): check its address, or try again later{again}."
     )

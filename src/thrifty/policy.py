@@ -130,7 +130,9 @@ class Policy(ABC):
     def reasons(self, purchase: Purchase) -> Callable[[], dict[str, Any]] | None:  # noqa: ARG002
         """Return what tells, in plain JSON values, why the policy has just made this purchase.
 
-        It is asked for right after the purchase, and called only when somebody wants to know.
+        It is asked for right after the purchase, and called only when somebody wants to know. In it
+        `reward`, `price` and `value`, a reward less a price, are on the policy's own scale; whoever
+        has another one may turn them into it.
         """
         return None
 

@@ -1,7 +1,9 @@
 """A policy's state: named arrays that another one of its kind goes on from."""
 
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, POLICIES, Uniform
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem
+from thrifty.saving import read_archive, write_archive
 
 WORLD = World.random(levels=(2, 3), n_actions=3, rounds=60, seed=1).draw(seed=1)
 FEWER_ACTIONS = World.random(levels=(2, 3), n_actions=2, rounds=60, seed=1).draw(seed=1)
@@ -47,6 +50,15 @@ def test_a_restored_policy_goes_on_like_the_one_that_was_saved(name: str) -> Non
     np.testing.assert_array_equal(runs[0].observed, runs[1].observed)
     np.testing.assert_array_equal(runs[0].actions, runs[1].actions)
     assert_same(first.get_state(), second.get_state())
+
+
+@pytest.mark.parametrize("name", sorted(set(COMPILED) - {"oracle"}))  # nobody saves an oracle
+def test_a_state_from_a_file_needs_no_compilation_of_its_own(name: str, tmp_path: Path) -> None:
+    """A file does not keep how records are aligned, and a kernel is compiled for each kind."""
+    first, second = made(name, WORLD), made(name, WORLD)
+    write_archive(tmp_path / "state", {}, first.get_state())
+    second.set_state(read_archive(tmp_path / "state")[1])
+    assert numba.typeof(second._state) == numba.typeof(first._state)
 
 
 @pytest.mark.parametrize("name", COMPILED)

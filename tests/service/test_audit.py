@@ -181,6 +181,28 @@ def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
         assert array.tobytes() == state[name].tobytes(), name
 
 
+def test_what_the_fresh_policy_cannot_hold_is_refused(store: Path, tmp_path: Path) -> None:
+    """The log has rewards of up to 100 EUR; clipped, they would teach something else."""
+    log, agent = tmp_path / "log.parquet", tmp_path / "agent.npz"
+    assert thrifty("export", store, "--out", log).returncode == 0
+    policy = policy_file(tmp_path, name="fresh")
+    text = policy.read_text()
+    for narrow, complaint in {
+        text.replace("high = 120", "high = 20"): "is not between -900 and 20",
+        text.replace('"low", "high"', '"lower", "high"'): "'low'",
+        text.replace('"approve"]', '"refer"]'): "'approve'",
+    }.items():
+        policy.write_text(narrow)
+        refused = thrifty("replay", log, policy, "--of", "lending", "--save", agent)
+        assert refused.returncode == 2
+        assert "does not fit the policy" in refused.stderr
+        assert complaint in refused.stderr
+    assert not agent.exists()
+    policy.write_text(text.replace('"approve"]', '"approve", "refer"]'))
+    taught = thrifty("replay", log, policy, "--of", "lending", "--save", agent)
+    assert taught.returncode == 0, taught.stderr
+
+
 def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
     """A replay learns what its own tenant's policy knows, and nothing of the other one's."""
     specs = [read_spec(policy_file(tmp_path, more=f'tenant = "{it}"')) for it in ("one", "two")]

@@ -26,6 +26,7 @@ from thrifty.errors import (
 from thrifty.kernels import live
 from thrifty.policies import POLICIES
 from thrifty.rounds import Observation
+from thrifty.service.answers import case_view
 from thrifty.service.decisions import Seen
 from thrifty.service.desk import Settings
 from thrifty.service.metrics import Meter, rendered
@@ -78,6 +79,9 @@ def test_reward_rules(
         assert it.book.totals.reward == sum(learnt)
         assert it.book.model.learnt == len(learnt)
         assert not it.book.cases
+        view = case_view(*await it.desk.case("default", case))
+        assert view["learnt_reward"] == (learnt[0] if learnt else None)
+        assert sum(it.book.totals.lags) == len(rewards)
 
     in_office(store_address, scene, rule=rule)
 
@@ -115,6 +119,7 @@ def test_late_rewards_are_kept_and_learnt_if_that_is_wanted(
         await it.settled()
         assert it.book.model.learnt == learnt
         assert list(it.book.totals.late) == [case, case]
+        assert it.book.totals.lags == [0] * 8 + [2]  # both came after more than a week
         _, found = await it.desk.case("default", case)
         assert found.end == "expired"
 
@@ -394,6 +399,28 @@ def test_every_reason_can_be_written_down() -> None:
             )
             model.learn(seen, int(rng.integers(2)), float(rng.choice([-900.0, 120.0])))
     assert unknown > 0
+
+
+def test_reasons_are_told_in_money(tmp_path: Path) -> None:
+    """A range of 1,020 EUR from -900: what the policy knows as a half is -390 EUR."""
+
+    async def scene(it: Office) -> None:
+        for _ in range(40):
+            await it.reward(await it.acted(), -390.0)
+        case = await it.acted()
+        view = case_view(*await it.desk.case("default", case))
+        own = it.desk.store.cases([case])[case][0].body["reasons"]["considered"]
+        told = view["explain"]["reasons"]["considered"]
+        assert [it["features"] for it in told] == [it["features"] for it in own]
+        for mine, theirs in zip(told, own, strict=True):
+            assert mine["reward"] == pytest.approx(-900 + 1020 * theirs["reward"])
+            assert mine["price"] == pytest.approx(1020 * theirs["price"])
+            assert mine["value"] == pytest.approx(mine["reward"] - mine["price"])
+            assert mine["weight"] == theirs["weight"]
+        bought = next(it for it in told if len(it["features"]) == 2)
+        assert bought["price"] == pytest.approx(4.0)  # each was paid 2 EUR for
+
+    in_office(tmp_path / "store.db", scene, policy="scout")
 
 
 def test_one_bad_batch_does_not_stop_the_desk(store_address: str) -> None:

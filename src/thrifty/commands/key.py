@@ -12,7 +12,9 @@ def key(
     name: Annotated[str, typer.Argument(help="What the key is called, in messages.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="decide, read or admin; several times for several."),
+        typer.Option(
+            help="decide, read or admin; several times for several. Without it: decide and read."
+        ),
     ] = None,
     tenant: Annotated[str, typer.Option(help="Whose policies it opens.")] = "default",
     file: Annotated[Path, typer.Option(help="The file of keys, which keeps hashes only.")] = Path(

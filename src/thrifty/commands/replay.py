@@ -20,8 +20,9 @@ def replay(
 ) -> None:
     """Teach a fresh policy the rounds of a log, and save it for `agent = ...` in its policy.toml.
 
-    The features, levels and actions must be those of the log; the policy, its parameters, its seed,
-    prices and the reward rule may be others.
+    The features, levels, actions and range of rewards must hold those of the log; the policy, its
+    parameters, its seed and prices may be others. What is learnt are the rewards that the log's own
+    rule came to; that of the fresh policy is for the cases that it decides itself.
 
     Example: thrifty replay log.parquet new.toml --of lending
     """

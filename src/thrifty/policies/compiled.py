@@ -122,7 +122,9 @@ def _replaced(
     new: dict[str, Any] = {}
     for name, value in state._asdict().items():
         if isinstance(value, np.ndarray):
-            new[name] = np.array(arrays[prefix + name], dtype=value.dtype, order="C")
+            given = arrays[prefix + name]
+            new[name] = np.empty(given.shape, value.dtype)  # a file does not keep its alignment
+            new[name][...] = given
         elif isinstance(value, tuple):
             new[name] = _replaced(value, arrays, f"{prefix}{name}.")  # type: ignore[arg-type]
     return state._replace(**new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -9,7 +10,13 @@ from typing import Any
 from thrifty.service.books import Book
 from thrifty.service.cases import Case
 from thrifty.service.events import ACTED, LATE, LATE_LEARNT, OPENED, REWARDED, Event
-from thrifty.service.specification import PolicySpec
+from thrifty.service.specification import PolicySpec, Scale
+
+_AMOUNTS: Mapping[str, Callable[[Scale, float], float]] = {
+    "reward": Scale.money,
+    "value": Scale.money,  # a reward less a price
+    "price": Scale.price,
+}
 
 
 def written(spec: PolicySpec, event: Event) -> dict[str, Any]:
@@ -41,6 +48,7 @@ def case_view(spec: PolicySpec, case: Case) -> dict[str, Any]:
         "status": case.status,
         "end": case.end,
         "learnt": case.learnt,
+        "learnt_reward": case.taught,
         "opened": moment(opened.at),
         "deadline": moment(case.deadline),
         "free": dict(case.free),
@@ -61,12 +69,12 @@ def case_view(spec: PolicySpec, case: Case) -> dict[str, Any]:
 
 
 def _explained(spec: PolicySpec, case: Case) -> dict[str, Any]:
-    """Return the policy's own reasons, on its scale, and the actions' values in money."""
+    """Return the policy's own reasons and the actions' values, in money."""
     acted = case.acted
     values = None if acted is None else acted.body["action_values"]
     return {
         "learnt_before_buying": case.opened.basis,
-        "reasons": case.opened.body["reasons"],
+        "reasons": _in_money(spec.scale, case.opened.body["reasons"]),
         "learnt_before_acting": None if acted is None else acted.basis,
         "action_values": None
         if values is None
@@ -74,6 +82,24 @@ def _explained(spec: PolicySpec, case: Case) -> dict[str, Any]:
             name: None if value is None else spec.scale.money(value)
             for name, value in zip(spec.actions, values, strict=True)
         },
+    }
+
+
+def _in_money(scale: Scale, reasons: Any) -> Any:
+    """Return reasons with the amounts in them in money; `Policy.reasons` says what they are called.
+
+    >>> _in_money(Scale("EUR", -900.0, 100.0), {"certainty": 0.9, "reward": 0.9, "price": 0.005})
+    {'certainty': 0.9, 'reward': 0.0, 'price': 5.0}
+    """
+    if isinstance(reasons, list):
+        return [_in_money(scale, it) for it in reasons]
+    if not isinstance(reasons, dict):
+        return reasons
+    return {
+        name: _AMOUNTS[name](scale, it)
+        if name in _AMOUNTS and isinstance(it, float)
+        else _in_money(scale, it)
+        for name, it in reasons.items()
     }
 
 

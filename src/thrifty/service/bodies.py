@@ -42,6 +42,10 @@ _VALUE_SCHEMA = {
         {"type": "number", "exclusiveMinimum": -1e300, "exclusiveMaximum": 1e300},
     ]
 }
+_WORDS = {
+    "model_type": "send an object, {...}",
+    "extra_forbidden": "there is no such field: /openapi.json has those that there are",
+}
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Value = Annotated[str | float, PlainValidator(_value), WithJsonSchema(_VALUE_SCHEMA)]
 Number = Annotated[float, Field(allow_inf_nan=False, gt=-1e300, lt=1e300)]
@@ -107,6 +111,10 @@ def parse_body(kind: type[B], data: bytes) -> tuple[B, Any]:
     Traceback (most recent call last):
         ...
     thrifty.errors.InvalidField: reward: Input should be a valid number.
+    >>> parse_body(RewardBody, b'[2]')
+    Traceback (most recent call last):
+        ...
+    thrifty.errors.InvalidField: body: send an object, {...}.
     """
     content = strict_json(data or b"{}")
     try:
@@ -114,7 +122,7 @@ def parse_body(kind: type[B], data: bytes) -> tuple[B, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         field = ".".join(str(part) for part in first["loc"] if part != "[key]") or "body"
-        said = first["msg"].removeprefix("Value error, ")  # pydantic's own words for ours
+        said = _WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
         raise InvalidField(field, f"{said}.") from error
 
 
@@ -130,7 +138,7 @@ def strict_json(data: bytes) -> Any:
         text = data.decode()
         if max(text.count("{"), text.count("[")) > _MANY_BRACKETS:
             _require_shallow(text)
-        return json.loads(text, object_pairs_hook=_distinct)
+        return json.loads(text, object_pairs_hook=_distinct, parse_int=float)  # 1 and 1.0 are one
     except InvalidField:
         raise
     except (ValueError, RecursionError) as error:

@@ -116,6 +116,8 @@ class Book:
         totals.counts[f"rewarded {use}"] += 1
         if case is not None and case.acted is not None:
             totals.waited((event.at - case.acted.at) / 1e6)
+        elif "waited" in body:
+            totals.waited(body["waited"] / 1e6)
         if use in (LATE, LATE_LEARNT):
             totals.late.append(event.case)
         if use == LEARNT and case is not None:

@@ -33,14 +33,14 @@ class Case:
     """The fold of one case's events.
 
     `status` goes from open to acted to closed; `end` says how it was closed: rewarded, abandoned
-    or expired. `learnt` says whether the policy has learnt from it.
+    or expired. `taught` is the reward that the policy has learnt from it, if it has learnt any.
     """
 
     id: str
     events: list[Event] = field(default_factory=list)
     status: str = OPEN
     end: str | None = None
-    learnt: bool = False
+    taught: float | None = None
     acted: Event | None = None
     noted: list[float] = field(default_factory=list)
 
@@ -52,6 +52,11 @@ class Case:
         for event in (first, *others):
             case.apply(event)
         return case
+
+    @property
+    def learnt(self) -> bool:
+        """Whether the policy has learnt from it."""
+        return self.taught is not None
 
     @property
     def opened(self) -> Event:
@@ -93,7 +98,8 @@ class Case:
         elif event.kind == SETTLED:
             self._require(event, OPEN, ACTED)
             self.status, self.end = CLOSED, REWARDED if self.noted else EXPIRED
-            self.learnt |= event.body["reward"] is not None
+            if event.body["reward"] is not None:
+                self.taught = event.body["reward"]
         elif event.kind != OPENED:
             raise _impossible(event, "there is no such kind")
         self.events.append(event)
@@ -102,14 +108,14 @@ class Case:
         use = event.body["use"]
         if use == LEARNT:
             self._require(event, ACTED)
-            self.status, self.end, self.learnt = CLOSED, REWARDED, True
+            self.status, self.end, self.taught = CLOSED, REWARDED, event.body["reward"]
         elif use == NOTED:
             self._require(event, ACTED)
             self.noted.append(event.body["reward"])
         elif use == LATE_LEARNT:
             if self.acted is None or self.learnt:
                 raise _impossible(event, "it has not acted or was learnt before")
-            self.learnt = True
+            self.taught = event.body["reward"]
 
     def _require(self, event: Event, *statuses: str) -> None:
         if self.status not in statuses:

@@ -126,7 +126,9 @@ def reward(spec: PolicySpec, case: Case, money: float, ticket: Ticket) -> Event:
     if case.end == ABANDONED:
         raise RoundClosed(f"case {case.id} was abandoned: it takes no rewards any more.")
     use = _use(spec, case, ticket.at)
-    body = {"reward": money, "use": use}
+    body: dict[str, Any] = {"reward": money, "use": use}
+    if case.status == CLOSED:  # it is no longer in memory, so the reward itself says how late it is
+        body["waited"] = ticket.at - case.acted.at
     if use == LATE_LEARNT:  # the case itself is no longer in memory when this is learnt
         body |= {"opened": dict(case.opened.body), "acted": dict(case.acted.body)}
     return _event(spec, case.id, case.step, REWARDED, ticket, body)

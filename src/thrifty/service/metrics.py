@@ -89,6 +89,9 @@ class _Books(Collector):
         yield self._gauge("thrifty_gain", "Rewards minus spend.", lambda it: it.totals.gain)
         yield self._features("thrifty_spend", "Spend by feature.", "spend_on")
         yield self._features("thrifty_purchases", "Values bought, by feature.", "bought")
+        yield self._features(
+            "thrifty_unavailable", "Values that could not be had, by feature.", "unavailable"
+        )
         yield self._noticed()
         yield self._lags()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from thrifty.agent import Agent
 from thrifty.errors import InvalidTable, ThriftyError
+from thrifty.rounds import Observation
 from thrifty.service.books import Book
 from thrifty.service.events import OPENED, Event
 from thrifty.service.model import Model
@@ -33,8 +34,8 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
     At every case it is asked what it would buy. What it would have earned cannot be known from the
     log: there is no reward for what was not done.
     """
-    book, cases, same = Book(spec), 0, 0
-    model = book.model
+    model, cases, same = _Careful(spec), 0, 0
+    book = Book(spec, model)
     for event in events:
         if event.kind == OPENED:
             cases += 1
@@ -43,12 +44,21 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
             book.apply(event)
         except ThriftyError as error:
             raise InvalidTable(
-                f"event {event.position.seq} does not fit the policy ({error}): the features, "
-                "levels and actions must be those of the log."
+                f"event {event.position.seq} does not fit the policy ({error.__cause__ or error}) "
+                "Its features, levels and actions, and its range of rewards, must hold those of "
+                "the log."
             ) from error
     if save is not None:
         Agent(spec.problem, model.policy).save(save)
     return Replayed(model.learnt, cases, same, book.totals.reward, book.totals.spend)
+
+
+class _Careful(Model):
+    """Refuses a reward that its range does not hold: here nobody has checked it before."""
+
+    def learn(self, observation: Observation, action: int, reward: float) -> None:
+        """Learn from a round, in money."""
+        super().learn(observation, action, self.spec.require_reward("reward", reward))
 
 
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:

@@ -108,6 +108,10 @@ class Scale:
         """Return a cost as a share of the span."""
         return money / self.span
 
+    def price(self, cost: float) -> float:
+        """Return what a share of the span is in the unit."""
+        return cost * self.span
+
     def money(self, reward: float) -> float:
         """Return what a reward in [0, 1] is in the unit."""
         return self.low + reward * self.span

@@ -238,6 +238,7 @@ async function showCase(id) {
         ["not available", it.unavailable.join(", ") || "–"],
         ["action", it.action === null ? "–" : it.action],
         ["rewards", it.rewards.map((one) => `${one.reward} (${one.use})`).join(", ") || "–"],
+        ["reward learnt", it.learnt_reward === null ? "–" : number(it.learnt_reward, 4)],
       ]),
       element("h2", "Why"),
       table([
