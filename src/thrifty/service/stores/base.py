@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from thrifty.errors import InvalidSpec, StoreError, StoreUnavailable
+from thrifty.errors import InvalidSpec, StoreError, StoreUnavailable, UnsupportedVersion
 from thrifty.service.events import Event, Position, now
 from thrifty.service.specification import PolicySpec
 from thrifty.service.stores import schema
@@ -185,6 +185,11 @@ class Store(ABC):
         found = _revision(connection)
         if found == schema.REVISION:
             return
+        if found is not None and found > schema.REVISION:
+            raise UnsupportedVersion(
+                f"the store is of revision {found}, which this release does not know: use the "
+                "release that wrote it, or a newer one."
+            )
         if not create:
             raise StoreError(
                 f"the store is of revision {found}, and this release reads {schema.REVISION}: "
@@ -192,7 +197,7 @@ class Store(ABC):
             )
         from thrifty.service.migrations.upgrading import upgrade  # alembic only if it is needed
 
-        upgrade(connection, found)
+        upgrade(connection)
 
     def _store_id(self, connection: sa.Connection) -> str:
         query = sa.select(facts.c.value).where(facts.c.name == "store")
