@@ -50,6 +50,8 @@ class SqliteStore(Store):
         try:
             with _refusing_others(path):
                 super().__init__(engine, create=create)
+            if self._lock is not None:
+                self._remove_drafts()
         except BaseException:
             self._let_go()
             raise
@@ -89,7 +91,7 @@ class SqliteStore(Store):
             self._folder.mkdir(exist_ok=True)
             replace_file(newest, data)
             files = self._files(spec)
-            kept = files[: files.index(newest) + 1][-_KEPT:]
+            kept = [it for it in files if it <= newest][-_KEPT:]
             for other in set(files).difference(kept):
                 other.unlink(missing_ok=True)
         except (OSError, SaveError) as error:
@@ -116,6 +118,12 @@ class SqliteStore(Store):
 
     def _files(self, spec: PolicySpec) -> list[Path]:
         return sorted(self._folder.glob(f"{_stem(spec)}.*.snapshot"))
+
+    def _remove_drafts(self) -> None:
+        """Remove what a process left behind that was killed while it wrote a snapshot."""
+        for draft in self._folder.glob(".*.snapshot.*.tmp"):
+            with suppress(OSError):
+                draft.unlink()
 
     def _insert(self, table: sa.Table) -> Any:
         return insert(table)
