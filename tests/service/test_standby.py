@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
+import psycopg
 import pytest
 
 from postgres_server import PostgresServer
@@ -34,6 +35,13 @@ def standing_by(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
     finally:
         process.kill()
         process.communicate()
+
+
+def keys_file(folder: Path) -> Path:
+    """Write a file with one key."""
+    path = folder / "keys.toml"
+    subprocess.run([str(THRIFTY), "key", "one", "--file", str(path)], check=True)
+    return path
 
 
 def refused(*arguments: object) -> str:
@@ -91,11 +99,17 @@ def test_what_would_be_refused_later_is_refused_at_once(tmp_path: Path) -> None:
     with served(policy_file(tmp_path), "--store", store):
         changed = policy_file(tmp_path, rule='deadline = "1d"')
         assert "with another specification" in refused(changed, "--store", store)
+        elsewhere = ("--store", store, "--host", "192.0.2.1", "--keys", keys_file(tmp_path))
+        assert "'192.0.2.1', port 0 cannot be listened on" in refused(*elsewhere)
 
 
 def test_replicas_need_no_standby(tmp_path: Path, postgres: PostgresServer) -> None:
-    said = refused(policy_file(tmp_path), "--store", postgres.new_database())
+    url = postgres.new_database()
+    said = refused(policy_file(tmp_path), "--store", url)
     assert "on PostgreSQL all replicas decide" in said
+    with psycopg.connect(url) as connection:
+        made = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+        assert made.fetchone() == (0,)
 
 
 def test_waiting_can_be_interrupted(tmp_path: Path) -> None:
