@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from threading import Timer
 
 import psycopg
 import pytest
@@ -22,6 +23,7 @@ from thrifty.errors import StoreError, UnsupportedVersion
 from thrifty.service.auditing import audit, folded
 from thrifty.service.desk import Desk
 from thrifty.service.events import START
+from thrifty.service.migrations import upgrading
 from thrifty.service.standby import get_ready
 from thrifty.service.stores import Store, open_store
 from thrifty.service.stores.checks import draft
@@ -102,6 +104,32 @@ def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> 
     assert [it.case for it in found] == ["c4", "c3", "c2", "c1", "c0", "new"]
     assert [tuple(it.position) for it in found[:5]] == [(0, k) for k in range(1, 6)]
     assert found[-1] == new
+    store.close()
+
+
+def test_a_long_log_of_another_server_may_take_its_time(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a request is given would not do, and trying again would not help."""
+    monkeypatch.setattr("thrifty.service.stores.postgres._HURRIED", "-c statement_timeout=1000")
+    url = postgres.new_database()
+    with psycopg.connect(url) as other:  # another replica makes the tables, slowly
+        other.execute(f"SELECT pg_advisory_lock({upgrading._LOCK})")
+        Timer(1.5, other.execute, ["SELECT pg_advisory_unlock_all()"]).start()
+        store = open_store(url)
+    store.append([draft("old")])
+    store.close()
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS "
+            "'BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END'"
+        )
+        connection.execute('UPDATE events SET "transaction" = 1000000000000')
+        connection.execute("CREATE TRIGGER slow AFTER UPDATE ON events EXECUTE FUNCTION slowly()")
+    store = open_store(url)
+    assert [it.case for it in store.read(START)] == ["old"]
+    with store.engine.connect() as connection_after:
+        assert connection_after.scalar(sa.text("SHOW statement_timeout")) == "1s"
     store.close()
 
 
