@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from thrifty.errors import InvalidSpec, StoreError, StoreUnavailable, UnsupportedVersion
+from thrifty.errors import BrokenLog, InvalidSpec, StoreError, StoreUnavailable, UnsupportedVersion
 from thrifty.service.events import Event, Position, now
 from thrifty.service.specification import PolicySpec
 from thrifty.service.stores import schema
@@ -260,9 +260,19 @@ def _labelled(row: Mapping[Any, Any], prefix: str) -> Event:
         step=row[f"{prefix}step"],
         kind=row[f"{prefix}kind"],
         at=row[f"{prefix}at"],
-        body=json.loads(row[f"{prefix}body"]),
+        body=_body(row[f"{prefix}seq"], row[f"{prefix}body"]),
         basis=row[f"{prefix}basis"],
         key=row[f"{prefix}key"],
         request=row[f"{prefix}request"],
         position=Position(row[f"{prefix}transaction"], row[f"{prefix}seq"]),
     )
+
+
+def _body(seq: int, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise BrokenLog(
+            f"event {seq} cannot have happened (its body is no JSON: {error}). The log was changed "
+            "or damaged: restore a copy of the store."
+        ) from error
