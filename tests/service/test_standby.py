@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from select import select
 from threading import Timer
 
 import psycopg
@@ -72,6 +73,27 @@ def test_it_goes_on_where_the_other_was_killed_and_clients_see_a_pause(tmp_path:
         assert client.policy("lending")["open"] == 1
         assert second.stdout is not None
         assert second.stdout.readline() == f"Serving lending on {first.url}\n"
+
+
+def test_of_two_that_stand_by_one_goes_on_and_the_other_waits_for_its_turn(tmp_path: Path) -> None:
+    policy, store = policy_file(tmp_path), tmp_path / "store.db"
+    first = Served(policy, "--store", store)
+    waiting = (policy, "--store", store, "--port", first.port)
+    with (
+        standing_by(*waiting) as second,
+        standing_by(*waiting) as third,
+        Client(first.url) as client,
+    ):
+        cases = [client.open("lending").case]
+        first.kill()
+        cases.append(client.open("lending").case)
+        by_output = {it.stdout.fileno(): it for it in (second, third) if it.stdout is not None}
+        (told,), _, _ = select(by_output, [], [], 30)  # one of them says that it serves
+        by_output.pop(told).kill()
+        cases.append(client.open("lending").case)
+        assert [client.case(case)["status"] for case in cases] == ["open"] * 3
+        (last,) = by_output.values()
+        assert last.poll() is None
 
 
 def test_it_also_follows_one_that_stopped_in_order(tmp_path: Path) -> None:
