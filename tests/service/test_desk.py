@@ -16,6 +16,7 @@ from postgres_server import PostgresServer
 from service.desks import DAY, QUICK, Clock, Office, in_office, spec_of
 from small_service import run_apart
 from thrifty.errors import (
+    BrokenLog,
     InvalidField,
     KeyReused,
     OutOfTurn,
@@ -180,6 +181,18 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
                 await asyncio.sleep(0.005)
 
     in_office(address, scene)
+
+
+def test_a_repeated_request_does_not_make_a_broken_desk_ready(tmp_path: Path) -> None:
+    async def scene(it: Office) -> None:
+        before = await it.desk.open_case("default", "lending", {}, "once", "r")
+        it.desk.store.append([replace(before, case="nowhere", step=3, kind="acted", key=None)])
+        with pytest.raises(BrokenLog, match="which is not open"):
+            await it.open()
+        assert await it.desk.open_case("default", "lending", {}, "once", "r") == before
+        assert not it.desk.ready
+
+    in_office(tmp_path / "store.db", scene, settings=replace(QUICK, tick=60))
 
 
 def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:

@@ -261,9 +261,11 @@ class Desk:
         """Fold what was just written, if nobody else can have written in between."""
         if not self.store.exclusive:
             self._wake.set()
-        elif events and events[0].position.seq == self.position.seq + 1:
+        elif not events:
+            return  # nothing new was written or folded: who is not ready stays so
+        elif events[0].position.seq == self.position.seq + 1:
             self._fold(sorted(events, key=lambda it: it.position))
-        elif events:
+        else:
             self._catch_up()
         self._recover()
 
