@@ -95,6 +95,8 @@ def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
         ("rewarded", {"use": "extra"}, "use is 'extra'"),
         ("rewarded", {"reward": 99999.0}, "not usable (InvalidField"),
         ("rewarded", {"reward": None}, "cannot have happened"),
+        ("acted", {"costs": [0.4]}, "cannot have happened"),
+        ("acted", {"values": 3}, "cannot have happened"),
     ],
 )
 def test_a_changed_event_is_named(
@@ -115,6 +117,15 @@ def test_a_changed_event_is_named(
     else:  # what cannot have happened at all is not even folded
         assert done.returncode == 2
         assert "cannot have happened" in done.stderr
+
+
+def test_an_event_that_was_cut_short_is_named(store: Path) -> None:
+    with sqlite3.connect(store) as database:
+        database.execute("UPDATE events SET body = substr(body, 1, 30) WHERE seq = 1")
+    database.close()
+    done = thrifty("audit", store)
+    assert done.returncode == 2
+    assert done.stderr.startswith("thrifty: event 1 cannot have happened")
 
 
 def test_a_changed_reward_shows_in_a_later_decision(store: Path) -> None:

@@ -14,11 +14,14 @@ import pytest
 
 from postgres_server import PostgresServer
 from service.desks import DAY, QUICK, Clock, Office, in_office, spec_of
+from small_service import run_apart
 from thrifty.errors import (
+    BrokenLog,
     InvalidField,
     KeyReused,
     OutOfTurn,
     RoundClosed,
+    StoreUnavailable,
     TooManyOpen,
     UnknownName,
     UnknownRound,
@@ -28,10 +31,11 @@ from thrifty.policies import POLICIES
 from thrifty.rounds import Observation
 from thrifty.service.answers import case_view
 from thrifty.service.decisions import Seen
-from thrifty.service.desk import Settings
+from thrifty.service.desk import Desk, Settings
 from thrifty.service.metrics import Meter, rendered
 from thrifty.service.model import Model
 from thrifty.service.specification import PolicySpec
+from thrifty.service.stores import open_store
 
 
 def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
@@ -184,6 +188,18 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
     in_office(address, scene)
 
 
+def test_a_repeated_request_does_not_make_a_broken_desk_ready(tmp_path: Path) -> None:
+    async def scene(it: Office) -> None:
+        before = await it.desk.open_case("default", "lending", {}, "once", "r")
+        it.desk.store.append([replace(before, case="nowhere", step=3, kind="acted", key=None)])
+        with pytest.raises(BrokenLog, match="which is not open"):
+            await it.open()
+        assert await it.desk.open_case("default", "lending", {}, "once", "r") == before
+        assert not it.desk.ready
+
+    in_office(tmp_path / "store.db", scene, settings=replace(QUICK, tick=60))
+
+
 def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
     address, begun = postgres.new_database(), time.monotonic()
 
@@ -194,6 +210,32 @@ def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
     for _ in range(3):
         in_office(address, scene, settings=replace(QUICK, lease_seconds=600))
     assert time.monotonic() - begun < 60
+
+
+def test_a_desk_that_stops_answers_everybody(store_address: str) -> None:
+    async def run() -> None:
+        desk = Desk(open_store(store_address), [spec_of()], QUICK)
+        await desk.start()
+        office = Office(desk, Clock())
+        asked = [asyncio.create_task(office.open()) for _ in range(3)]
+        async with asyncio.timeout(20):
+            while not desk._committer._waiting:
+                await asyncio.sleep(0)
+            while desk._committer._waiting:  # until they are being written
+                await asyncio.sleep(0)
+            stopping = asyncio.create_task(desk.stop())
+            await asyncio.sleep(0)
+            with pytest.raises(StoreUnavailable, match="stopping"):
+                await office.open()
+            await stopping
+            events = await asyncio.gather(*asked)
+        assert not desk.ready
+        store = open_store(store_address)
+        assert store.count() == 3
+        assert set(store.cases([it.case for it in events])) == {it.case for it in events}
+        store.close()
+
+    run_apart(run())
 
 
 def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:

@@ -4,7 +4,12 @@
 """
 
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
+from threading import Timer
 
 import psycopg
 import pytest
@@ -14,10 +19,12 @@ from alembic.migration import MigrationContext
 
 from postgres_server import PostgresServer
 from service.desks import spec_of
-from thrifty.errors import StoreError, ThriftyError
+from thrifty.errors import StoreError, UnsupportedVersion
 from thrifty.service.auditing import audit, folded
 from thrifty.service.desk import Desk
 from thrifty.service.events import START
+from thrifty.service.migrations import upgrading
+from thrifty.service.standby import get_ready
 from thrifty.service.stores import Store, open_store
 from thrifty.service.stores.checks import draft
 from thrifty.service.stores.schema import REVISION, metadata
@@ -100,6 +107,32 @@ def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> 
     store.close()
 
 
+def test_a_long_log_of_another_server_may_take_its_time(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a request is given would not do, and trying again would not help."""
+    monkeypatch.setattr("thrifty.service.stores.postgres._HURRIED", "-c statement_timeout=1000")
+    url = postgres.new_database()
+    with psycopg.connect(url) as other:  # another replica makes the tables, slowly
+        other.execute(f"SELECT pg_advisory_lock({upgrading._LOCK})")
+        Timer(1.5, other.execute, ["SELECT pg_advisory_unlock_all()"]).start()
+        store = open_store(url)
+    store.append([draft("old")])
+    store.close()
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS "
+            "'BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END'"
+        )
+        connection.execute('UPDATE events SET "transaction" = 1000000000000')
+        connection.execute("CREATE TRIGGER slow AFTER UPDATE ON events EXECUTE FUNCTION slowly()")
+    store = open_store(url)
+    assert [it.case for it in store.read(START)] == ["old"]
+    with store.engine.connect() as connection_after:
+        assert connection_after.scalar(sa.text("SHOW statement_timeout")) == "1s"
+    store.close()
+
+
 def test_the_migrations_lead_to_the_tables_of_the_code(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
@@ -115,8 +148,40 @@ def test_a_store_from_the_future_is_refused(tmp_path: Path) -> None:
     store.declare(spec_of())
     with store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(UnsupportedVersion, match="does not know"):
+        get_ready(str(tmp_path / "store.db"), [])  # who stands by says so before it waits
     store.close()
-    with pytest.raises(ThriftyError, match="does not know"):
-        open_store(str(tmp_path / "store.db"))
-    with pytest.raises(ThriftyError, match="this release reads"):
-        open_store(str(tmp_path / "store.db"), read_only=True)
+    for read_only in (False, True):
+        with pytest.raises(UnsupportedVersion, match="does not know"):
+            open_store(str(tmp_path / "store.db"), read_only=read_only)
+
+
+def test_reading_brings_nothing_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    path.touch()
+    with pytest.raises(StoreError, match=f"revision None, and this release reads {REVISION}"):
+        open_store(str(path), read_only=True)
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("statement", [1, 2, 5, 8, 9])
+def test_who_is_killed_while_it_makes_the_tables_leaves_nothing_behind(
+    tmp_path: Path, statement: int
+) -> None:
+    path = tmp_path / "store.db"
+    code = f"""
+        import itertools, os
+        import sqlalchemy as sa
+        from thrifty.service.stores import open_store
+        written = itertools.count(1)
+        @sa.event.listens_for(sa.engine.Engine, "after_cursor_execute")
+        def note(connection, cursor, statement, *more):
+            if statement.split()[0] in ("CREATE", "INSERT") and next(written) == {statement}:
+                os.kill(os.getpid(), 9)
+        open_store({str(path)!r})
+        """
+    ended = subprocess.run([sys.executable, "-c", dedent(code)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    store = open_store(str(path))
+    assert store.count() == 0
+    store.close()

@@ -2,20 +2,24 @@
 
 import asyncio
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from benchmarks.damage import damaged
 
 from service.desks import QUICK, Clock, Office, in_office, spec_of
 from thrifty.errors import ForeignFile, SaveError, UnsupportedVersion
-from thrifty.saving import pack_archive, unpack_archive
+from thrifty.saving import pack_archive, replace_file, unpack_archive
 from thrifty.service.auditing import folded
 from thrifty.service.desk import Desk
 from thrifty.service.events import Position
 from thrifty.service.snapshots import freeze, seal, thaw
-from thrifty.service.stores import Lease, Store
+from thrifty.service.stores import Lease, Store, open_store
+from thrifty.service.stores.checks import SPEC
 from thrifty.service.stores.sqlite import SqliteStore
 
 
@@ -87,6 +91,45 @@ def test_an_older_copy_of_the_log_gets_snapshots_of_its_own(store: Store) -> Non
     for seq, data in ((90, b"lost"), (95, b"lost too"), (60, b"newest"), (70, b"newer still")):
         store.save_snapshot(spec, Position(0, seq), data, lease)
     assert list(store.snapshots(spec)) == [b"newer still", b"newest"]
+    store.close()
+
+
+def test_a_snapshot_that_was_cut_short_is_removed(tmp_path: Path) -> None:
+    code = f"""
+        import os
+        from pathlib import Path
+        from thrifty.service.events import Position
+        from thrifty.service.stores import open_store
+        from thrifty.service.stores.checks import SPEC
+        store = open_store({str(tmp_path / "store.db")!r})
+        Path.replace = lambda *_: os.kill(os.getpid(), 9)
+        store.save_snapshot(SPEC, Position(0, 1), b"some", store.acquire(SPEC.id, "one", 60))
+        """
+    subprocess.run([sys.executable, "-c", dedent(code)], check=False)
+    folder = tmp_path / "store.db.snapshots"
+    assert len(list(folder.iterdir())) == 1
+    open_store(str(tmp_path / "store.db"), read_only=True).close()  # is none of its business
+    assert len(list(folder.iterdir())) == 1
+    open_store(str(tmp_path / "store.db")).close()
+    assert list(folder.iterdir()) == []
+
+
+def test_two_snapshots_that_are_saved_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one of a desk that stops may overtake the one before it, which is being saved."""
+    store = SqliteStore(tmp_path / "store.db")
+    lease = store.acquire(SPEC.id, "one", 60)
+    assert lease is not None
+
+    def overtaken(path: Path, data: bytes) -> None:
+        replace_file(path, data)
+        if data == b"newer":
+            store.save_snapshot(SPEC, Position(0, 1), b"older", lease)
+
+    monkeypatch.setattr("thrifty.service.stores.sqlite.replace_file", overtaken)
+    store.save_snapshot(SPEC, Position(0, 2), b"newer", lease)
+    assert b"older" in store.snapshots(SPEC)
     store.close()
 
 

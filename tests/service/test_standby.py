@@ -6,8 +6,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from select import select
 from threading import Timer
 
+import psycopg
 import pytest
 
 from postgres_server import PostgresServer
@@ -34,6 +36,13 @@ def standing_by(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
     finally:
         process.kill()
         process.communicate()
+
+
+def keys_file(folder: Path) -> Path:
+    """Write a file with one key."""
+    path = folder / "keys.toml"
+    subprocess.run([str(THRIFTY), "key", "one", "--file", str(path)], check=True)
+    return path
 
 
 def refused(*arguments: object) -> str:
@@ -66,6 +75,27 @@ def test_it_goes_on_where_the_other_was_killed_and_clients_see_a_pause(tmp_path:
         assert second.stdout.readline() == f"Serving lending on {first.url}\n"
 
 
+def test_of_two_that_stand_by_one_goes_on_and_the_other_waits_for_its_turn(tmp_path: Path) -> None:
+    policy, store = policy_file(tmp_path), tmp_path / "store.db"
+    first = Served(policy, "--store", store)
+    waiting = (policy, "--store", store, "--port", first.port)
+    with (
+        standing_by(*waiting) as second,
+        standing_by(*waiting) as third,
+        Client(first.url) as client,
+    ):
+        cases = [client.open("lending").case]
+        first.kill()
+        cases.append(client.open("lending").case)
+        by_output = {it.stdout.fileno(): it for it in (second, third) if it.stdout is not None}
+        (told,), _, _ = select(by_output, [], [], 30)  # one of them says that it serves
+        by_output.pop(told).kill()
+        cases.append(client.open("lending").case)
+        assert [client.case(case)["status"] for case in cases] == ["open"] * 3
+        (last,) = by_output.values()
+        assert last.poll() is None
+
+
 def test_it_also_follows_one_that_stopped_in_order(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     first = Served(policy, "--store", store)
@@ -91,11 +121,17 @@ def test_what_would_be_refused_later_is_refused_at_once(tmp_path: Path) -> None:
     with served(policy_file(tmp_path), "--store", store):
         changed = policy_file(tmp_path, rule='deadline = "1d"')
         assert "with another specification" in refused(changed, "--store", store)
+        elsewhere = ("--store", store, "--host", "192.0.2.1", "--keys", keys_file(tmp_path))
+        assert "'192.0.2.1', port 0 cannot be listened on" in refused(*elsewhere)
 
 
 def test_replicas_need_no_standby(tmp_path: Path, postgres: PostgresServer) -> None:
-    said = refused(policy_file(tmp_path), "--store", postgres.new_database())
+    url = postgres.new_database()
+    said = refused(policy_file(tmp_path), "--store", url)
     assert "on PostgreSQL all replicas decide" in said
+    with psycopg.connect(url) as connection:
+        made = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+        assert made.fetchone() == (0,)
 
 
 def test_waiting_can_be_interrupted(tmp_path: Path) -> None:

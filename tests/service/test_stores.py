@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from textwrap import dedent
 
 import psycopg
 import pytest
@@ -14,6 +15,13 @@ from thrifty.service.events import START, Event, Position
 from thrifty.service.stores import Lease, open_store
 from thrifty.service.stores.checks import check_store, draft
 from thrifty.service.stores.sqlite import SqliteStore
+
+
+def run_code(code: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=False
+    )
 
 
 def test_the_public_suite(store_address: str) -> None:
@@ -33,7 +41,7 @@ def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = open_store(str(path))
     code = f"from thrifty.service.stores import open_store; open_store({str(path)!r})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = run_code(code)
     assert "StoreInUse: another process holds" in done.stderr
     with pytest.raises(StoreInUse, match="only one can"):
         open_store(str(path))
@@ -46,6 +54,52 @@ def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
         open_store(str(link))
     store.close()
     open_store(str(path)).close()
+
+
+def test_who_looks_into_an_open_store_takes_no_lock_from_it(tmp_path: Path) -> None:
+    """Or else the next reader of another process removes the log that is still written to."""
+    path = tmp_path / "store.db"
+    read = f"open_store({str(path)!r}, read_only=True).close()"
+    written = run_code(
+        f"""
+        import os, subprocess, sys
+        from thrifty.service.stores import open_store
+        from thrifty.service.stores.checks import draft
+        store = open_store({str(path)!r})
+        store.append([draft("before")])
+        {read}
+        code = "from thrifty.service.stores import open_store; " + {read!r}
+        subprocess.run([sys.executable, "-c", code], check=True)
+        store.append([draft("after")])
+        print("acknowledged", flush=True)
+        os.kill(os.getpid(), 9)
+        """
+    )
+    assert written.stdout == "acknowledged\n"
+    store = open_store(str(path))
+    assert list(store.cases(["before", "after"])) == ["after", "before"]
+    store.close()
+
+
+@pytest.mark.parametrize("content", [b"\n", b"short", b"no database at all" * 100])
+def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes"
+    path.write_bytes(content)
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="is no database"):
+            open_store(str(path), read_only=read_only)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+    (tmp_path / "notes.lock").touch()  # as of a store that was there before
+    with pytest.raises(StoreError, match="is no database"):
+        open_store(str(path))
+    assert path.read_bytes() == content
+
+
+def test_a_lock_of_something_else_is_said(tmp_path: Path) -> None:
+    (tmp_path / "store.db.lock").write_text("the number of a process\n" * 100)
+    with pytest.raises(StoreError, match=r"store.db.lock: file is not a database"):
+        open_store(str(tmp_path / "store.db"))
 
 
 def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:

@@ -57,15 +57,19 @@ def serve(
         from thrifty.service.api import create_app
         from thrifty.service.desk import Desk, Settings
         from thrifty.service.gate import Limits
-        from thrifty.service.serving import make_server, require_free, require_safe
+        from thrifty.service.serving import (
+            make_server,
+            require_free,
+            require_possible,
+            require_safe,
+        )
         from thrifty.service.specification import read_spec
         from thrifty.service.standby import get_ready, open_when_free
         from thrifty.service.stores import Store, open_store
 
         known = None if keys is None else read_keys(keys)
         require_safe(host, known)
-        if not standby:
-            require_free(host, port)
+        (require_possible if standby else require_free)(host, port)
         specs = [read_spec(path) for path in policies or ()]
 
         def opened() -> Store:

@@ -13,14 +13,21 @@ from thrifty.rounds import Observation
 from thrifty.service import decisions
 from thrifty.service.books import Book
 from thrifty.service.cases import Case
-from thrifty.service.events import OPENED, REWARDED, SETTLED, START, Event, Position
+from thrifty.service.events import (
+    OPENED,
+    REWARDED,
+    SETTLED,
+    START,
+    UNUSABLE,
+    Event,
+    Position,
+)
 from thrifty.service.model import Model
 from thrifty.service.snapshots import thaw
 from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import Store
 
 CHUNK = 2000
-_UNUSABLE = (ThriftyError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -171,7 +178,7 @@ class _Checked:
             return None
         try:
             return _compared(event, self._ruled(book, event).body)
-        except _UNUSABLE as error:
+        except (ThriftyError, *UNUSABLE) as error:
             return _unusable(event, error)
 
     def _ruled(self, book: Book, event: Event) -> Event:
@@ -187,7 +194,7 @@ class _Checked:
     def _decided_otherwise(self, model: Model, event: Event, opened: Event) -> Difference | None:
         try:
             return _compared(event, self._decided(model, event, opened))
-        except _UNUSABLE as error:
+        except (ThriftyError, *UNUSABLE) as error:
             return _unusable(event, error)
 
     def _decided(self, model: Model, event: Event, opened: Event) -> Mapping[str, Any]:

@@ -21,6 +21,7 @@ from thrifty.service.events import (
     OPENED,
     REWARDED,
     SETTLED,
+    UNUSABLE,
     Event,
     Position,
 )
@@ -70,7 +71,7 @@ class Book:
             )
         try:
             self._apply(event)
-        except (LookupError, TypeError, ValueError) as error:  # of ours, or of a body's shape
+        except UNUSABLE as error:  # of ours, or of a body's shape
             raise BrokenLog(
                 f"event {event.position.seq} of case {event.case} cannot have happened ({error}): "
                 "restore a copy of the store."

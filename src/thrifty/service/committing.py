@@ -45,16 +45,20 @@ class Committer:
         self._store, self._written, self._failed = store, written, failed
         self._patience = patience
         self._waiting: deque[_Waiting] = deque()
+        self._batch: list[_Waiting] = []
+        self._ending = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "committer")
 
     @property
     def queue(self) -> int:
-        """How many drafts wait."""
-        return len(self._waiting)
+        """How many drafts wait, or are being written."""
+        return len(self._waiting) + len(self._batch)
 
     async def append(self, draft: Event, lease: Lease | None = None) -> Event | None:
         """Return the event when it is written, or None if its step or key was taken."""
+        if self._ending:
+            raise _stopping()
         if len(self._waiting) >= MOST_WAITING:
             raise StoreUnavailable(
                 f"{MOST_WAITING} requests wait to be written: this is more than the store can "
@@ -70,7 +74,9 @@ class Committer:
         while True:
             await self._wake.wait()
             while self._waiting:
-                await self._commit(self._next_batch())
+                self._batch = self._next_batch()
+                await self._commit(self._batch)
+                self._batch = []
             self._wake.clear()
 
     def _next_batch(self) -> list[_Waiting]:
@@ -108,11 +114,21 @@ class Committer:
                     raise
                 await asyncio.sleep(0.1)
 
+    async def finish(self) -> None:
+        """Take nothing more, and write what was taken."""
+        self._ending = True
+        while self.queue:
+            await asyncio.sleep(0.01)
+
     def close(self) -> None:
         """End the thread; what still waits is refused."""
-        _refuse(self._waiting, StoreUnavailable("the service is stopping: try again."))
+        _refuse(self._waiting, _stopping())
         self._waiting.clear()
         self._thread.shutdown()
+
+
+def _stopping() -> StoreUnavailable:
+    return StoreUnavailable("the service is stopping: try again.")
 
 
 def _refuse(waiting: Iterable[_Waiting], error: Exception) -> None:

@@ -87,7 +87,7 @@ class Desk:
         self.store, self.settings, self.clock = store, settings, clock
         self.ready = False
         self.problem = "starting"
-        self._stuck = False
+        self._stuck = self._stopping = False
         self.started = clock()
         self.holder = f"{socket.gethostname()[:30]}-{os.getpid()}-{secrets.token_hex(4)}"
         self.position = Position()
@@ -143,9 +143,8 @@ class Desk:
 
     async def stop(self) -> None:
         """Write what waits, save snapshots and let go of the store."""
-        self.ready, self.problem = False, "stopping"
-        while self._committer.queue:
-            await asyncio.sleep(0.01)
+        self._stopping, self.ready, self.problem = True, False, "stopping"
+        await self._committer.finish()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -262,15 +261,17 @@ class Desk:
         """Fold what was just written, if nobody else can have written in between."""
         if not self.store.exclusive:
             self._wake.set()
-        elif events and events[0].position.seq == self.position.seq + 1:
+        elif not events:
+            return  # nothing new was written or folded: who is not ready stays so
+        elif events[0].position.seq == self.position.seq + 1:
             self._fold(sorted(events, key=lambda it: it.position))
-        elif events:
+        else:
             self._catch_up()
         self._recover()
 
     def _recover(self) -> None:
-        """Be ready again, unless the log has become unreadable."""
-        if not self._stuck:
+        """Be ready again, unless the log has become unreadable, or the end has come."""
+        if not (self._stuck or self._stopping):
             self.ready, self.problem = True, ""
 
     def _fail(self, error: ThriftyError) -> None:

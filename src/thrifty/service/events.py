@@ -21,6 +21,9 @@ LEARNT, NOTED, EXTRA, LATE, LATE_LEARNT = USES = ("learnt", "noted", "extra", "l
 """What became of a reward: learnt at once, kept until the deadline, one too many, late, or late and
 learnt nevertheless."""
 
+UNUSABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""What the body of an event raises that has another shape than we write."""
+
 
 class Position(NamedTuple):
     """A place in the log; every reader sees events in this order."""

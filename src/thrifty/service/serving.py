@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Callable
+from errno import EADDRINUSE
 from time import monotonic, sleep
 from typing import Any
 
@@ -89,12 +90,26 @@ def require_free(host: str, port: int, patience: float = 0.0) -> None:
     """
     until = monotonic() + patience
     while (error := _taken(host, port)) is not None:
-        if monotonic() >= until:
-            raise InvalidParameter(
-                f"host {host!r}, port {port} cannot be listened on ({error.strerror}): stop what "
-                "listens there, or choose another with --port (0 takes a free one) or --host."
-            ) from error
+        if error.errno != EADDRINUSE or monotonic() >= until:
+            raise _refused(host, port, error) from error
         sleep(0.01)
+
+
+def require_possible(host: str, port: int) -> None:
+    """Refuse an address that could not be listened on even if nobody else did.
+
+    >>> require_possible("127.0.0.1", 0)
+    """
+    error = _taken(host, port)
+    if error is not None and error.errno != EADDRINUSE:
+        raise _refused(host, port, error) from error
+
+
+def _refused(host: str, port: int, error: OSError) -> InvalidParameter:
+    return InvalidParameter(
+        f"host {host!r}, port {port} cannot be listened on ({error.strerror}): stop what "
+        "listens there, or choose another with --port (0 takes a free one) or --host."
+    )
 
 
 def _taken(host: str, port: int) -> OSError | None:

@@ -9,13 +9,18 @@ from time import sleep
 from thrifty.errors import InvalidParameter, StoreError, StoreInUse
 from thrifty.service.model import rehearse
 from thrifty.service.specification import PolicySpec
-from thrifty.service.stores import Store, open_store
+from thrifty.service.stores import Store, is_shared, open_store
 
 LOOK_SECONDS = 0.05
 
 
 def get_ready(address: str, specs: Sequence[PolicySpec]) -> None:
     """Do now what would take time later, and refuse now what would be refused later."""
+    if is_shared(address):
+        raise InvalidParameter(
+            "--standby is for a file, which one process holds: on PostgreSQL all replicas decide, "
+            "so start this one without it."
+        )
     for spec in _expected(address, specs):
         rehearse(spec)
 
@@ -23,24 +28,13 @@ def get_ready(address: str, specs: Sequence[PolicySpec]) -> None:
 def open_when_free(address: str, waiting: Callable[[], None]) -> Store:
     """Return the store once nobody else holds it; `waiting` is called if somebody does."""
     try:
-        return _opened(address)
+        return open_store(address)
     except StoreInUse:
         waiting()
     while True:
         sleep(LOOK_SECONDS)
         with contextlib.suppress(StoreInUse):
-            return _opened(address)
-
-
-def _opened(address: str) -> Store:
-    store = open_store(address)
-    if not store.exclusive:
-        store.close()
-        raise InvalidParameter(
-            "--standby is for a file, which one process holds: on PostgreSQL all replicas decide, "
-            "so start this one without it."
-        )
-    return store
+            return open_store(address)
 
 
 def _expected(address: str, specs: Sequence[PolicySpec]) -> list[PolicySpec]:

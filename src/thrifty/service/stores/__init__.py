@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from thrifty.service.stores.base import Lease, LeaseLost, Store
-from thrifty.service.stores.opening import open_store
+from thrifty.service.stores.opening import is_shared, open_store
 
-__all__ = ["Lease", "LeaseLost", "Store", "open_store"]
+__all__ = ["Lease", "LeaseLost", "Store", "is_shared", "open_store"]

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from thrifty.errors import InvalidSpec, StoreError, StoreUnavailable
+from thrifty.errors import BrokenLog, InvalidSpec, StoreError, StoreUnavailable, UnsupportedVersion
 from thrifty.service.events import Event, Position, now
 from thrifty.service.specification import PolicySpec
 from thrifty.service.stores import schema
@@ -185,6 +185,11 @@ class Store(ABC):
         found = _revision(connection)
         if found == schema.REVISION:
             return
+        if found is not None and found > schema.REVISION:
+            raise UnsupportedVersion(
+                f"the store is of revision {found}, which this release does not know: use the "
+                "release that wrote it, or a newer one."
+            )
         if not create:
             raise StoreError(
                 f"the store is of revision {found}, and this release reads {schema.REVISION}: "
@@ -192,7 +197,7 @@ class Store(ABC):
             )
         from thrifty.service.migrations.upgrading import upgrade  # alembic only if it is needed
 
-        upgrade(connection, found)
+        upgrade(connection)
 
     def _store_id(self, connection: sa.Connection) -> str:
         query = sa.select(facts.c.value).where(facts.c.name == "store")
@@ -255,9 +260,19 @@ def _labelled(row: Mapping[Any, Any], prefix: str) -> Event:
         step=row[f"{prefix}step"],
         kind=row[f"{prefix}kind"],
         at=row[f"{prefix}at"],
-        body=json.loads(row[f"{prefix}body"]),
+        body=_body(row[f"{prefix}seq"], row[f"{prefix}body"]),
         basis=row[f"{prefix}basis"],
         key=row[f"{prefix}key"],
         request=row[f"{prefix}request"],
         position=Position(row[f"{prefix}transaction"], row[f"{prefix}seq"]),
     )
+
+
+def _body(seq: int, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise BrokenLog(
+            f"event {seq} cannot have happened (its body is no JSON: {error}). The log was changed "
+            "or damaged: restore a copy of the store."
+        ) from error

@@ -166,6 +166,7 @@ class PostgresStore(Store):
         return insert(table)
 
     def _migrate(self, connection: sa.Connection, *, create: bool) -> None:
+        _take_time(connection)
         super()._migrate(connection, create=create)
         if connection.scalar(_FROM_ANOTHER_SERVER):
             if not create:
@@ -178,11 +179,17 @@ class PostgresStore(Store):
 
 def _renumber(connection: sa.Connection) -> None:
     """Put the events of another server before all that this one will write, in their order."""
+    _take_time(connection)
     connection.execute(sa.text("LOCK TABLE events IN EXCLUSIVE MODE"))
     if connection.scalar(_FROM_ANOTHER_SERVER):  # or another replica was faster
         for statement in _RENUMBERING:
             connection.execute(sa.text(statement))
     connection.commit()
+
+
+def _take_time(connection: sa.Connection) -> None:
+    """Let this transaction take as long as it needs: a store is made ready, and nobody asks yet."""
+    connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
 
 
 def _without_transaction(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from thrifty.service.stores.base import CHUNK, Lease, Places, Store, to_event, t
 from thrifty.service.stores.schema import events
 
 _KEPT = 2
-_HEAD = b"SQLite format 3\0"
+_SMALLEST = 512
+"""Bytes of the smallest database; SQLite would write over a file of one byte."""
 
 
 class SqliteStore(Store):
@@ -36,7 +38,8 @@ class SqliteStore(Store):
             raise StoreError(f"there is no store {path}: give the path of one.")
         if path.is_dir():
             raise StoreError(f"{path} is a folder: give the path of a file.")
-        _require_database(path)
+        if not read_only:
+            _require_database(path)
         self.path = path
         self._lock = None if read_only else _held(path)
         engine = sa.create_engine(
@@ -45,7 +48,10 @@ class SqliteStore(Store):
         )
         sa.event.listen(engine, "connect", _set_up_reading if read_only else _set_up)
         try:
-            super().__init__(engine, create=create)
+            with _refusing_others(path):
+                super().__init__(engine, create=create)
+            if self._lock is not None:
+                self._remove_drafts()
         except BaseException:
             self._let_go()
             raise
@@ -85,7 +91,7 @@ class SqliteStore(Store):
             self._folder.mkdir(exist_ok=True)
             replace_file(newest, data)
             files = self._files(spec)
-            kept = files[: files.index(newest) + 1][-_KEPT:]
+            kept = [it for it in files if it <= newest][-_KEPT:]
             for other in set(files).difference(kept):
                 other.unlink(missing_ok=True)
         except (OSError, SaveError) as error:
@@ -113,6 +119,12 @@ class SqliteStore(Store):
     def _files(self, spec: PolicySpec) -> list[Path]:
         return sorted(self._folder.glob(f"{_stem(spec)}.*.snapshot"))
 
+    def _remove_drafts(self) -> None:
+        """Remove what a process left behind that was killed while it wrote a snapshot."""
+        for draft in self._folder.glob(".*.snapshot.*.tmp"):
+            with suppress(OSError):
+                draft.unlink()
+
     def _insert(self, table: sa.Table) -> Any:
         return insert(table)
 
@@ -127,14 +139,38 @@ def _placed(draft: Event, places: Places) -> Event | None:
 
 
 def _require_database(path: Path) -> None:
-    """Refuse a file that holds something else; an empty one, or none, becomes a database."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(_HEAD))
-    except OSError:  # it is not there, or cannot be read: opening it says which
+    """Refuse a file that holds something else before even a lock is made beside it.
+
+    Only SQLite may look into it: when a process closes a file, all of its locks on it are gone,
+    also those of a store that the process has open, and what that one writes then may be lost.
+    """
+    if not path.is_file() or _lock_of(path).exists():
         return
-    if head not in (b"", _HEAD):
-        raise StoreError(f"{path} is no database, and stays as it is: give the path of a store.")
+    with (
+        suppress(sqlite3.DatabaseError),  # whatever else is wrong, opening it says what
+        _refusing_others(path),
+        closing(sqlite3.connect(path)) as connection,
+    ):
+        connection.execute("PRAGMA schema_version")
+
+
+@contextmanager
+def _refusing_others(path: Path) -> Iterator[None]:
+    """Say that a file is no database; an empty one, or none, becomes one."""
+    refusal = StoreError(f"{path} is no database, and stays as it is: give the path of a store.")
+    if path.is_file() and 0 < path.stat().st_size < _SMALLEST:
+        raise refusal
+    try:
+        yield
+    except (sqlite3.DatabaseError, StoreUnavailable) as error:
+        cause = getattr(error.__cause__, "orig", error)
+        if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise refusal from error
+        raise
+
+
+def _lock_of(path: Path) -> Path:
+    return Path(f"{path.resolve()}.lock")
 
 
 def _held(path: Path) -> sqlite3.Connection:
@@ -142,10 +178,10 @@ def _held(path: Path) -> sqlite3.Connection:
     lock = None
     try:
         lock = sqlite3.connect(
-            f"{path.resolve()}.lock", timeout=0, isolation_level=None, check_same_thread=False
+            _lock_of(path), timeout=0, isolation_level=None, check_same_thread=False
         )
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         if lock is not None:
             lock.close()
         if "locked" in str(error):
@@ -154,7 +190,8 @@ def _held(path: Path) -> sqlite3.Connection:
                 "(--standby), or use PostgreSQL for several (--store postgresql://...)."
             ) from error
         raise StoreError(
-            f"{path} cannot be opened ({error}): choose a folder that exists and is writable."
+            f"{path} cannot be opened ({_lock_of(path)}: {error}): choose a folder that exists and "
+            "is writable, and has no such file of something else."
         ) from error
     return lock
 
