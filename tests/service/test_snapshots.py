@@ -180,3 +180,17 @@ def test_snapshots_of_others_are_refused(store: Store, tmp_path: Path) -> None:
         thaw(seal(pack_archive({**manifest, "cases": [["nobody", 1]]}, arrays)), spec, store)
     other.close()
     store.close()
+
+
+def test_snapshots_are_found_wherever_a_link_leads(tmp_path: Path) -> None:
+    path, link = tmp_path / "store.db", tmp_path / "elsewhere" / "link.db"
+
+    async def scene(it: Office) -> None:
+        await it.reward(await it.acted(), 1.0)
+
+    in_office(path, scene)
+    link.parent.mkdir()
+    link.symlink_to(path)
+    reader = open_store(str(link), read_only=True)
+    assert len(list(reader.snapshots(reader.specs()[0]))) == 1
+    reader.close()

@@ -15,7 +15,8 @@ import pytest
 from postgres_server import PostgresServer
 from small_service import THRIFTY, Served, policy_file, served
 from thrifty.client import Client
-from thrifty.errors import InvalidParameter
+from thrifty.errors import AccessDenied, InvalidParameter
+from thrifty.service.access import add_key
 from thrifty.service.serving import require_free
 
 
@@ -123,6 +124,21 @@ def test_what_would_be_refused_later_is_refused_at_once(tmp_path: Path) -> None:
         assert "with another specification" in refused(changed, "--store", store)
         elsewhere = ("--store", store, "--host", "192.0.2.1", "--keys", keys_file(tmp_path))
         assert "'192.0.2.1', port 0 cannot be listened on" in refused(*elsewhere)
+
+
+def test_keys_are_read_again_when_it_takes_over(tmp_path: Path) -> None:
+    """What was taken out of the file while it waited opens nothing."""
+    policy, store, keys = policy_file(tmp_path), tmp_path / "store.db", tmp_path / "keys.toml"
+    taken_out = add_key(keys, "old", "default", ["read"])
+    first = Served(policy, "--store", store, "--keys", keys)
+    with standing_by(policy, "--store", store, "--keys", keys, "--port", first.port):
+        keys.unlink()
+        fresh = add_key(keys, "fresh", "default", ["read"])
+        first.kill()
+        with Client(first.url, key=fresh) as client:
+            assert client.policy("lending")["open"] == 0
+        with Client(first.url, key=taken_out) as client, pytest.raises(AccessDenied):
+            client.policy("lending")
 
 
 def test_replicas_need_no_standby(tmp_path: Path, postgres: PostgresServer) -> None:

@@ -90,6 +90,7 @@ def serve(
         with _stopped_by_hand(), closing(opened()) as held:
             if standby:
                 require_free(host, port, patience=5.0)  # the one before may not be quite gone
+                known = None if keys is None else read_keys(keys)  # it may have changed since
             with explained_if_slow():
                 desk = Desk(held, specs, Settings(most_open=most_open))
             names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"

@@ -114,7 +114,7 @@ class SqliteStore(Store):
 
     @property
     def _folder(self) -> Path:
-        return self.path.with_name(f"{self.path.name}.snapshots")
+        return _beside(self.path, "snapshots")
 
     def _files(self, spec: PolicySpec) -> list[Path]:
         return sorted(self._folder.glob(f"{_stem(spec)}.*.snapshot"))
@@ -144,7 +144,7 @@ def _require_database(path: Path) -> None:
     Only SQLite may look into it: when a process closes a file, all of its locks on it are gone,
     also those of a store that the process has open, and what that one writes then may be lost.
     """
-    if not path.is_file() or _lock_of(path).exists():
+    if not path.is_file() or _beside(path, "lock").exists():
         return
     with (
         suppress(sqlite3.DatabaseError),  # whatever else is wrong, opening it says what
@@ -169,17 +169,16 @@ def _refusing_others(path: Path) -> Iterator[None]:
         raise
 
 
-def _lock_of(path: Path) -> Path:
-    return Path(f"{path.resolve()}.lock")
+def _beside(path: Path, kind: str) -> Path:
+    """Return the path of what belongs to a file: beside it, wherever links lead."""
+    return Path(f"{path.resolve()}.{kind}")
 
 
 def _held(path: Path) -> sqlite3.Connection:
     """Hold a lock beside the file, wherever links lead, until the process ends, however it ends."""
-    lock = None
+    beside, lock = _beside(path, "lock"), None
     try:
-        lock = sqlite3.connect(
-            _lock_of(path), timeout=0, isolation_level=None, check_same_thread=False
-        )
+        lock = sqlite3.connect(beside, timeout=0, isolation_level=None, check_same_thread=False)
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as error:
         if lock is not None:
@@ -190,7 +189,7 @@ def _held(path: Path) -> sqlite3.Connection:
                 "(--standby), or use PostgreSQL for several (--store postgresql://...)."
             ) from error
         raise StoreError(
-            f"{path} cannot be opened ({_lock_of(path)}: {error}): choose a folder that exists and "
+            f"{path} cannot be opened ({beside}: {error}): choose a folder that exists and "
             "is writable, and has no such file of something else."
         ) from error
     return lock
