@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from thrifty.commands.waiting import explained_if_slow
 
 StoreAddress = Annotated[
     str, typer.Argument(help="The store: the path of a file, or postgresql://...")
@@ -53,57 +51,22 @@ def serve(
     Example: thrifty serve policy.toml
     """
     with _uncollected() as all_made:
-        from thrifty.service.access import read_keys
-        from thrifty.service.api import create_app
-        from thrifty.service.desk import Desk, Settings
-        from thrifty.service.gate import Limits
-        from thrifty.service.serving import (
-            make_server,
-            require_free,
-            require_possible,
-            require_safe,
+        from thrifty.commands.serving import Wanted, serve_until_stopped
+
+        wanted = Wanted(
+            policies=policies or (),
+            store=store,
+            host=host,
+            port=port,
+            keys=keys,
+            rate=rate,
+            most_open=most_open,
+            standby=standby,
         )
-        from thrifty.service.specification import read_spec
-        from thrifty.service.standby import get_ready, open_when_free
-        from thrifty.service.stores import Store, open_store
-
-        known = None if keys is None else read_keys(keys)
-        require_safe(host, known)
-        (require_possible if standby else require_free)(host, port)
-        specs = [read_spec(path) for path in policies or ()]
-
-        def opened() -> Store:
-            if not standby:
-                return open_store(store)
-            with explained_if_slow():
-                get_ready(store, specs)
-            return open_when_free(store, waiting)
-
-        def waiting() -> None:
-            all_made()
-            typer.echo(f"Standing by: another process holds {store}.")
-
-        def announce(url: str) -> None:
-            all_made()
-            typer.echo(f"Serving {names} on {url}")
-
-        with _stopped_by_hand(), closing(opened()) as held:
-            if standby:
-                require_free(host, port, patience=5.0)  # the one before may not be quite gone
-                known = None if keys is None else read_keys(keys)  # it may have changed since
-            with explained_if_slow():
-                desk = Desk(held, specs, Settings(most_open=most_open))
-            names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
-            app = create_app(desk, known, Limits(rate=rate))
-            make_server(app, host, port, announce).run()
-
-
-@contextmanager
-def _stopped_by_hand() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo("Stopped.", err=True)
+        try:
+            serve_until_stopped(wanted, all_made)
+        except KeyboardInterrupt:
+            typer.echo("Stopped.", err=True)
 
 
 @contextmanager
