@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,25 +116,27 @@ async def kill_often(
 ) -> Killing:
     """Kill the service again and again, then compare what it said with what it knows."""
     seen, tally = Killing(), Tally()
-    process, port = start(policy, store)
-    for k in range(kills):
-        load = asyncio.create_task(
-            traffic(port, "lending", world, connections=32, cases=10**6, seed=k, tally=tally)
-        )
-        heir = None
-        if standby:
-            heir, _ = await asyncio.to_thread(start, policy, store, port, standby=True)
-        await asyncio.sleep(seconds * rng.uniform(0.2, 1.0))
-        begun = time.monotonic()
-        end(process, kill=True)
-        if heir is None:
-            process, port = start(policy, store)
-        else:
-            process, port = heir, listening(heir)
-        seen.restarts.append(time.monotonic() - begun)
-        await asyncio.gather(load, return_exceptions=True)
-        seen.kills += 1
-    end(process)
+    with ExitStack() as ends:  # whatever fails, nothing is left running
+
+        def started(*, beside: bool = False) -> tuple[subprocess.Popen[str], int]:
+            process, heard = start(policy, store, port if beside else 0, standby=beside)
+            ends.callback(end, process, kill=True)
+            return process, heard
+
+        process, port = started()
+        for k in range(kills):
+            load = asyncio.create_task(
+                traffic(port, "lending", world, connections=32, cases=10**6, seed=k, tally=tally)
+            )
+            heir = (await asyncio.to_thread(started, beside=True))[0] if standby else None
+            await asyncio.sleep(seconds * rng.uniform(0.2, 1.0))
+            begun = time.monotonic()
+            end(process, kill=True)
+            process, port = started() if heir is None else (heir, listening(heir))
+            seen.restarts.append(time.monotonic() - begun)
+            await asyncio.gather(load, return_exceptions=True)
+            seen.kills += 1
+        end(process)
     if tally.errors:
         raise AssertionError(f"the service answered {tally.errors[:3]}")
     return await asyncio.to_thread(_compared, seen, tally, store)
