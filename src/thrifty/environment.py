@@ -13,9 +13,11 @@ from thrifty.seeds import Seed
 class Environment(Protocol):
     """A world in which rounds are played, one at a time.
 
-    A round is `reveal`, then `step`, once each and in this order; anything else raises
-    `OutOfTurn`. After the last round `reveal` raises `EnvironmentEnded`. An environment that ends
-    has an attribute `horizon`, the number of its rounds.
+    A round is `known`, then `reveal` once or more, then `step` once; anything else raises
+    `OutOfTurn`. After the last round `known` and `reveal` raise `EnvironmentEnded`. An environment
+    that ends has an attribute `horizon`, the number of its rounds. One whose problem declares
+    outcomes may have a method `outcome() -> int | None`: that of the round that `step` has just
+    ended.
     """
 
     problem: Problem
@@ -27,8 +29,14 @@ class Environment(Protocol):
         gives the same world whatever the policy does, so that comparisons are paired.
         """
 
+    def known(self) -> Observation:
+        """Return what is known of the round so far: at first the free values and nothing else."""
+
     def reveal(self, purchase: Purchase) -> Observation:
-        """Sell the features of `purchase`: their codes and costs, and nothing of the others."""
+        """Sell the features of `purchase`; return all that is known of the round by now.
+
+        What is known already is not sold again. The observation has the purpose of this purchase.
+        """
 
     def step(self, action: int) -> float:
         """Take the action of the round and return its reward in [0, 1]."""

@@ -8,12 +8,27 @@ from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter
 from thrifty.parameters import Whole, check_parameter, require_instance
 from thrifty.policy import Policy
-from thrifty.rounds import Run
+from thrifty.rounds import Observation, Run
 
 
 def play(policy: Policy, environment: Environment, *, rounds: int | None = None) -> Run:
     """Let `policy` play `environment` from its first round on, `rounds` rounds or to its end.
 
+    Parameters
+    ----------
+    policy : Policy
+        Made for the environment's problem. It goes on with what it has learnt so far.
+    environment : Environment
+        It is reset first.
+    rounds : int, optional
+        By default all that the environment has.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
     >>> from thrifty.environments import Replay
     >>> from thrifty.policies import UCB1
     >>> world = Replay(contexts=[[0], [1]], rewards=[[1, 0], [1, 0]], costs=[[0.1], [0.1]])
@@ -21,7 +36,9 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     array([1., 1.])
     """
     require_instance(policy, Policy, "policy", "such as UCB1(environment.problem)")
-    require_instance(environment, Environment, "environment")
+    require_instance(
+        environment, Environment, "environment", "with problem, reset, known, reveal and step"
+    )
     if policy.problem != environment.problem:
         raise InvalidParameter(
             f"{policy!r} was made for another problem than the environment's: its codes would mean "
@@ -34,16 +51,27 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     costs = np.zeros(rounds)
     environment.reset(seed=None)
     price_list = getattr(environment, "price_list", None) if policy.reads_price_list else None
+    outcome = getattr(environment, "outcome", lambda: None)
     for t in range(rounds):
         if price_list is not None:
             policy.read_price_list(price_list())
-        observation = environment.reveal(policy.choose_features())
+        observation = look(policy, environment)
         action = policy.choose_action(observation)
         reward = environment.step(action)
-        policy.update(observation, action, reward)
-        observed[t], costs[t] = observation.mask, observation.total_cost
+        policy.update(observation, action, reward, outcome=outcome())
+        observed[t], costs[t] = observation.bought, observation.total_cost
         actions[t], rewards[t] = action, reward
     return Run(observed, actions, rewards, costs)
+
+
+def look(policy: Policy, environment: Environment) -> Observation:
+    """Buy what the policy wants to see of the current round, in steps if it buys in steps."""
+    observation = environment.known()
+    while True:
+        purchase = policy.choose_features(observation)
+        observation = environment.reveal(purchase)
+        if not policy.stepwise or not purchase.mask.any():
+            return observation
 
 
 def number_of_rounds(environment: Environment, rounds: int | None) -> int:

@@ -28,20 +28,33 @@ from thrifty.seeds import Seed, policy_generator
 class Policy(ABC):
     """Decides which features to buy, then which action to take, and learns from rewards.
 
-    A subclass writes the three hooks `_choose_features`, `_choose_action` and `_update`; it may
-    use `self.problem` and must draw all its randomness from `self.rng`. Input has been validated
-    when a hook is called, and input that is refused never reaches one.
+    A subclass writes three hooks: `_choose_features(known)`, `_choose_action(observation,
+    available)` and `_update(observation, action, reward, outcome)`. It may use `self.problem` and
+    must draw all its randomness from `self.rng`. Input has been validated when a hook is called,
+    and input that is refused never reaches one.
 
     A policy remembers no open round: `update` gets everything it needs in its arguments, and time
     is counted there. So any number of rounds may be open, and rewards may come late, in any order,
-    or never. An observation may hold more than was bought: features that were known for free.
+    or never.
 
+    Parameters
+    ----------
+    problem : Problem
+        What there is to decide. Rewards and costs reach a policy on its own scale: rewards in
+        [0, 1].
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+    **parameters
+        The policy's own parameters, checked against `allowed`.
+
+    Examples
+    --------
     >>> class Coin(Policy):
-    ...     def _choose_features(self):
+    ...     def _choose_features(self, known):
     ...         return Purchase.nothing(self.problem)
     ...     def _choose_action(self, observation, available):
     ...         return int(self.rng.choice(np.flatnonzero(available)))
-    ...     def _update(self, observation, action, reward):
+    ...     def _update(self, observation, action, reward, outcome):
     ...         pass
     >>> coin = Coin(Problem.anonymous(levels=(2, 3), n_actions=2), seed=1)
     >>> coin.choose_features().mask.tolist()
@@ -49,6 +62,9 @@ class Policy(ABC):
     >>> coin
     Coin(rounds=0)
     """
+
+    stepwise: ClassVar[bool] = False
+    """Whether the policy is asked again after each purchase, until it buys nothing more."""
 
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
     """The values that each parameter may take."""
@@ -71,6 +87,8 @@ class Policy(ABC):
         self._levels = tuple(problem.levels.tolist())
         self._every_action = np.ones(problem.n_actions, dtype=np.bool_)
         self._every_action.flags.writeable = False
+        self._nothing_known = Observation.nothing(problem)
+        self._bundles = _bundles(problem)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -78,16 +96,35 @@ class Policy(ABC):
         return MappingProxyType(self._parameters)
 
     @final
-    def choose_features(self) -> Purchase:
-        """Choose the features to buy this round, I_t."""
-        purchase = self._choose_features()
+    def choose_features(self, known: Observation | None = None) -> Purchase:
+        """Choose the features to buy now, I_t.
+
+        Parameters
+        ----------
+        known : Observation, optional
+            What is known of the round so far: the free values and, in later steps, what was
+            bought. None means nothing.
+
+        Returns
+        -------
+        Purchase
+            Without what is known already or could not be had, and with what is sold together with
+            the chosen features. An empty purchase means: act.
+        """
+        if known is None:
+            known = self._nothing_known
+        else:
+            self._require_observation(known)
+        purchase = self._choose_features(known)
         require_instance(purchase, Purchase, "what _choose_features returned")
         if purchase.mask.size != len(self._levels):
             raise InvalidPurchase(
                 f"{type(self).__name__} chose a mask of shape {purchase.mask.shape} for "
                 f"{self.problem.n_features} features: it must hold one entry per feature."
             )
-        return purchase
+        if known is self._nothing_known and not self._bundles:
+            return purchase
+        return self._for_sale(purchase, known)
 
     @final
     def choose_action(self, observation: Observation, *, available: ArrayLike | None = None) -> int:
@@ -106,12 +143,27 @@ class Policy(ABC):
         return int(action)
 
     @final
-    def update(self, observation: Observation, action: int, reward: float) -> None:
-        """Learn from a round: what was observed, what was done, what came of it."""
+    def update(
+        self, observation: Observation, action: int, reward: float, *, outcome: int | None = None
+    ) -> None:
+        """Learn from a round: what was observed, what was done, what came of it.
+
+        Parameters
+        ----------
+        observation : Observation
+            All that was known when the action was chosen, with the purpose of the last purchase.
+        action : int
+            The action that was taken.
+        reward : float
+            Its reward, in [0, 1].
+        outcome : int, optional
+            Which of the problem's outcomes turned out to be true, if that is known.
+        """
         self._require_observation(observation)
         self._require_action(action)
         self._require_reward(reward)
-        self._update(observation, int(action), float(reward))
+        self._require_outcome(outcome)
+        self._update(observation, int(action), float(reward), outcome)
         self.rounds += 1
 
     def read_price_list(self, prices: ArrayLike) -> None:
@@ -127,8 +179,12 @@ class Policy(ABC):
         self._require_observation(observation)
         return self._action_values(observation)
 
-    def reasons(self, purchase: Purchase) -> Callable[[], dict[str, Any]] | None:  # noqa: ARG002
-        """Return what tells, in plain JSON values, why the policy has just made this purchase.
+    def reasons(
+        self,
+        purchase: Purchase,  # noqa: ARG002
+        known: Observation | None = None,  # noqa: ARG002
+    ) -> Callable[[], dict[str, Any]] | None:
+        """Return a function that says, in JSON values, why the policy has just made this purchase.
 
         It is asked for right after the purchase, and called only when somebody wants to know. In it
         `reward`, `price` and `value`, a reward less a price, are on the policy's own scale; whoever
@@ -150,16 +206,27 @@ class Policy(ABC):
         )
 
     @abstractmethod
-    def _choose_features(self) -> Purchase:
-        """Choose what to buy."""
+    def _choose_features(self, known: Observation) -> Purchase:
+        """Choose what to buy, by what is known so far."""
 
     @abstractmethod
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         """Choose one of the available actions (at least one is)."""
 
     @abstractmethod
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         """Learn from a validated round."""
+
+    def _for_sale(self, purchase: Purchase, known: Observation) -> Purchase:
+        """Return the purchase without what is settled, and with what is sold together with it."""
+        settled = known.settled
+        mask = purchase.mask & ~settled
+        for bundle in self._bundles:
+            if mask[bundle].any():
+                mask[bundle] = ~settled[bundle]
+        return Purchase.trusted(mask, purchase.purpose)
 
     def _allowed(self, name: str) -> Constraint:
         if name not in self.allowed:
@@ -211,6 +278,16 @@ class Policy(ABC):
                 f"{self.problem.n_actions - 1}."
             )
 
+    def _require_outcome(self, outcome: int | None) -> None:
+        if outcome is None:
+            return
+        names = () if self.problem.outcomes is None else self.problem.outcomes.names
+        if not (is_whole(outcome) and 0 <= outcome < len(names)):
+            raise InvalidReward(
+                f"outcome {outcome!r}: the problem declares {len(names)} outcomes, counted from 0; "
+                "report one of them, or None if it is not known."
+            )
+
     def _require_reward(self, reward: float) -> None:
         if not 0 <= as_float(reward) <= 1:
             raise InvalidReward(
@@ -221,3 +298,11 @@ class Policy(ABC):
     def __repr__(self) -> str:
         settings = "".join(f"{name}={value!r}, " for name, value in self.parameters.items())
         return f"{type(self).__name__}({settings}rounds={self.rounds})"
+
+
+def _bundles(problem: Problem) -> tuple[NDArray[np.intp], ...]:
+    """Return the positions of the features that are sold together."""
+    if problem.prices is None:
+        return ()
+    bundles = problem.prices.bundles
+    return tuple(np.array([problem.feature_index(name) for name in it.features]) for it in bundles)

@@ -1,10 +1,9 @@
-"""What there is to decide: features that can be bought, and actions."""
+"""What there is to decide: features that can be bought, actions, and what both are worth."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,68 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import InvalidProblem, UnknownName
+from thrifty.features import Feature, as_names, require_distinct
+from thrifty.outcomes import Outcomes, RewardRange
+from thrifty.prices import Bundle, Group, PriceList
 
-
-def _as_names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidProblem(
-            f"{what} are {names!r}, which is not a list of names: give a tuple of strings."
-        )
-    return tuple(names)
-
-
-def _require_distinct(names: Sequence[str], what: str) -> None:
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise InvalidProblem(
-                f"{what} {name!r} is not a name: people and files refer to it by name, "
-                "so give it a non-empty string."
-            )
-    repeated = next((name for name, times in Counter(names).items() if times > 1), None)
-    if repeated is not None:
-        raise InvalidProblem(
-            f"{what} {repeated!r} stands twice: a name must mean one thing, rename one of them."
-        )
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A feature i with its finite set of states X_i, here called levels.
-
-    >>> health = Feature("health", ("not_recom", "recommended", "priority"))
-    >>> health.code("priority")
-    2
-    """
-
-    name: str
-    levels: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        levels = _as_names(self.levels, f"the levels of feature {self.name!r}")
-        object.__setattr__(self, "levels", levels)
-        if not self.levels:
-            raise InvalidProblem(
-                f"feature {self.name!r} has no levels, so it can never be observed: "
-                "give it at least one."
-            )
-        _require_distinct(self.levels, f"feature {self.name!r}: level")
-
-    def code(self, level: str) -> int:
-        """Return the position of `level`, counted from 0."""
-        try:
-            return self._codes[level]
-        except (KeyError, TypeError):
-            raise _unknown(f"feature {self.name!r} has no level", level, self.levels) from None
-
-    @cached_property
-    def _codes(self) -> dict[str, int]:
-        return {level: code for code, level in enumerate(self.levels)}
+__all__ = ["Bundle", "Feature", "Group", "Outcomes", "PriceList", "Problem", "RewardRange"]
 
 
 @dataclass(frozen=True)
 class Problem:
     """The features 1..D and the actions 1..A of the paper, by name.
 
+    Parameters
+    ----------
+    features : sequence of Feature
+        What can be bought or may be known.
+    actions : sequence of str
+        What can be done.
+    outcomes : Outcomes or mapping, optional
+        What can turn out to be true, and what each action then pays:
+        `{action: {outcome: money}}`.
+    prices : PriceList or mapping, optional
+        List prices in money. A policy may know them before it buys.
+    rewards : RewardRange, optional
+        The range of rewards in money. By default that of the outcomes' table, or [0, 1].
+
+    Examples
+    --------
     >>> problem = Problem(
     ...     features=(Feature("health", ("poor", "good")), Feature("form", ("a", "b", "c"))),
     ...     actions=("reject", "accept"),
@@ -90,20 +54,27 @@ class Problem:
 
     features: tuple[Feature, ...]
     actions: tuple[str, ...]
+    outcomes: Outcomes | None = None
+    prices: PriceList | None = None
+    rewards: RewardRange = RewardRange()
 
-    def __post_init__(self) -> None:
-        features = _as_names(self.features, "features")  # type: ignore[arg-type]
-        for feature in features:
-            if not isinstance(feature, Feature):
-                raise InvalidProblem(f"{feature!r} is not a feature: give Feature(name, levels).")
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "actions", _as_names(self.actions, "actions"))
-        if not self.features:
-            raise InvalidProblem("a problem needs at least one feature: there is nothing to buy.")
-        if not self.actions:
-            raise InvalidProblem("a problem needs at least one action: there is nothing to do.")
-        _require_distinct([feature.name for feature in self.features], "feature")
-        _require_distinct(self.actions, "action")
+    def __init__(
+        self,
+        features: Sequence[Feature],
+        actions: Sequence[str],
+        outcomes: Outcomes | Mapping[str, Any] | None = None,
+        prices: PriceList | Mapping[str, float] | None = None,
+        rewards: RewardRange | None = None,
+    ) -> None:
+        def put(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        put("features", as_names(features, "features"))
+        put("actions", as_names(actions, "actions"))
+        self._require_features_and_actions()
+        put("outcomes", None if outcomes is None else self._ordered(Outcomes.of(outcomes)))
+        put("prices", self._checked(prices))
+        put("rewards", self._range(rewards))
 
     @classmethod
     def anonymous(cls, levels: Sequence[int], n_actions: int) -> Problem:
@@ -162,6 +133,14 @@ class Problem:
         except (KeyError, TypeError):
             raise _unknown("the problem has no action", name, self.actions) from None
 
+    def list_prices(self, names: Iterable[str], owned: Iterable[str] = ()) -> list[float | None]:
+        """Return the list price of each feature if these are bought together (see `PriceList`)."""
+        wanted = list(names)
+        if self.prices is None:
+            return [None] * len(wanted)
+        costs = self.prices.costs(wanted, owned)
+        return [costs[name] for name in wanted]
+
     @cached_property
     def _feature_positions(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.feature_names)}
@@ -170,19 +149,79 @@ class Problem:
     def _action_positions(self) -> dict[str, int]:
         return {name: a for a, name in enumerate(self.actions)}
 
+    def _require_features_and_actions(self) -> None:
+        for feature in self.features:
+            if not isinstance(feature, Feature):
+                raise InvalidProblem(f"{feature!r} is not a feature: give Feature(name, levels).")
+        if not self.features:
+            raise InvalidProblem("a problem needs at least one feature: there is nothing to buy.")
+        if not self.actions:
+            raise InvalidProblem("a problem needs at least one action: there is nothing to do.")
+        require_distinct([feature.name for feature in self.features], "feature")
+        require_distinct(self.actions, "action")
+
+    def _ordered(self, outcomes: Outcomes) -> Outcomes:
+        """Return the outcomes with their rows in the order of the actions."""
+        given = list(outcomes.rewards)
+        if sorted(given) != sorted(self.actions):
+            raise InvalidProblem(
+                f"rewards by outcome are given for {given}, and the actions are "
+                f"{list(self.actions)}: give every action its rewards, and no others."
+            )
+        if given == list(self.actions):
+            return outcomes
+        return Outcomes(outcomes.names, {it: outcomes.rewards[it] for it in self.actions})
+
+    def _checked(self, prices: PriceList | Mapping[str, float] | None) -> PriceList | None:
+        if prices is None:
+            return None
+        listed = prices if isinstance(prices, PriceList) else PriceList(prices)
+        listed.require_features(self.feature_names)
+        return listed
+
+    def _range(self, rewards: RewardRange | None) -> RewardRange:
+        if self.outcomes is None:
+            return RewardRange() if rewards is None else rewards
+        low, high = self.outcomes.range
+        if rewards is None:
+            if low == high:
+                raise InvalidProblem(
+                    f"every reward is {low:g}, so nothing depends on what is done: give each "
+                    "action its rewards by outcome."
+                )
+            return RewardRange(low, high)
+        if low < rewards.low or high > rewards.high:
+            raise InvalidProblem(
+                f"the rewards by outcome go from {low:g} to {high:g}, beyond the declared range "
+                f"from {rewards.low:g} to {rewards.high:g}: widen the range, or leave it out."
+            )
+        return rewards
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the problem as plain JSON values; `from_dict` is the way back."""
-        return {
-            "features": [{"name": f.name, "levels": list(f.levels)} for f in self.features],
+        """Return the problem as JSON values; `from_dict` reverses it."""
+        plain: dict[str, Any] = {
+            "features": [feature.to_dict() for feature in self.features],
             "actions": list(self.actions),
         }
+        if self.outcomes is not None:
+            plain["outcomes"] = self.outcomes.to_dict()
+        if self.prices is not None:
+            plain["prices"] = self.prices.to_dict()
+        if self.rewards != RewardRange():
+            scale = self.rewards
+            plain["rewards"] = {"low": scale.low, "high": scale.high, "unit": scale.unit}
+        return plain
 
     @classmethod
-    def from_dict(cls, description: dict[str, Any]) -> Problem:
+    def from_dict(cls, plain: Mapping[str, Any]) -> Problem:
         """Rebuild a problem from what `to_dict` returned."""
+        outcomes, prices, rewards = (plain.get(k) for k in ("outcomes", "prices", "rewards"))
         return cls(
-            features=tuple(Feature(f["name"], f["levels"]) for f in description["features"]),
-            actions=tuple(description["actions"]),
+            features=tuple(map(Feature.from_dict, plain["features"])),
+            actions=tuple(plain["actions"]),
+            outcomes=None if outcomes is None else Outcomes(**outcomes),
+            prices=None if prices is None else PriceList.from_dict(prices),
+            rewards=None if rewards is None else RewardRange(**rewards),
         )
 
 

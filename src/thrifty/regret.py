@@ -33,7 +33,7 @@ def expected_regret(run: Run, world: Drawable | Callable[[int], Drawable]) -> Fl
     then every seed is compared with the world of its own.
 
     It is `rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t)`, where psi_t is the partial
-    state that was bought. Given everything before round t, and so I_t and the rule h_t, psi_t
+    state that was bought or free. Given everything before round t, and so I_t and the rule h_t, psi_t
     occurs with probability p(psi): the expectation of r_t(h_t(psi_t), psi_t) is the reward part of
     equation (2), and that of the whole is `rho*_t - rho_t` of the policy, the term of equation (6).
     The noise of rewards and costs is gone; only the chance of which psi_t comes up is left, so a
@@ -68,7 +68,8 @@ def _regret_on(run: Run, replay: Replay) -> Floats:
     plan, rounds = truth.oracle_plan, slice(run.rounds)
     best = plan.gains[plan.plan_of_round[rounds]]
     mean_costs = (run.observed * truth.costs[truth.cost_piece[rounds]]).sum(axis=-1)
-    gains = _mean_rewards(run, truth, _states(replay)[rounds]) - mean_costs
+    known = run.observed | replay.free
+    gains = _mean_rewards(run, known, truth, _states(replay)[rounds]) - mean_costs
     regret: Floats = best - gains
     return regret
 
@@ -126,8 +127,10 @@ def accuracy_by_observations(run: Run) -> Floats:
     return accuracy
 
 
-def _mean_rewards(run: Run, truth: Truth, states: NDArray[np.intp]) -> Floats:
-    told = run.observed & truth.relevant
+def _mean_rewards(
+    run: Run, known: NDArray[np.bool_], truth: Truth, states: NDArray[np.intp]
+) -> Floats:
+    told = known & truth.relevant
     columns = told[..., truth.relevant]  # few, since an oracle is to be had
     masks = columns @ (1 << np.arange(columns.shape[-1]))
     means = np.empty(run.actions.shape)

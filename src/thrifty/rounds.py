@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -23,7 +23,8 @@ def as_array(values: ArrayLike, error: type[InvalidInput]) -> NDArray[Any]:
         return np.array(values)
     except (TypeError, ValueError) as reason:
         raise error(
-            f"{values!r} is no array ({reason}): give one value for each entry, all of one kind."
+            f"{values!r} is not an array ({reason}): give one value for each entry, all of one "
+            "kind."
         ) from reason
 
 
@@ -85,13 +86,33 @@ class Purchase:
 
 @dataclass(frozen=True, eq=False, slots=True, init=False)
 class Observation:
-    """The partial state psi_t of equation (1), and what each of its features cost.
+    """The partial state psi_t of equation (1), and what was paid for it.
 
-    Codes count levels from 0; -1 stands for N/A. Costs are nan exactly where the code is -1.
+    A feature is in one of four states:
 
-    >>> seen = Observation(codes=[2, -1], costs=[0.05, np.nan])
-    >>> seen.mask.tolist(), seen.total_cost
-    ([True, False], 0.05)
+    ===================  ==========  =============
+    state                code        cost
+    ===================  ==========  =============
+    bought at a price    0, 1, ...   the price
+    known for free       0, 1, ...   nan
+    could not be had     -1          what was paid
+    not known            -1          nan
+    ===================  ==========  =============
+
+    Parameters
+    ----------
+    codes : array_like of int, shape (D,)
+        Codes count levels from 0; -1 stands for N/A.
+    costs : array_like of float, shape (D,)
+        What was paid for each feature, or nan.
+    purpose : int
+        The purpose of the latest `Purchase`.
+
+    Examples
+    --------
+    >>> seen = Observation(codes=[2, -1, 0], costs=[0.05, np.nan, np.nan])
+    >>> seen.mask.tolist(), seen.bought.tolist(), seen.free.tolist(), seen.total_cost
+    ([True, False, True], [True, False, False], [False, False, True], 0.05)
     """
 
     codes: NDArray[np.int64]
@@ -117,15 +138,48 @@ class Observation:
         object.__setattr__(observation, "costs", _frozen(costs))
         return observation
 
+    @classmethod
+    def nothing(cls, problem: Problem) -> Observation:
+        """Return the observation of a case of which nothing is known."""
+        n = problem.n_features
+        return cls.trusted(np.full(n, -1), np.full(n, np.nan), 0)
+
+    @classmethod
+    def of_free(cls, problem: Problem, codes: Mapping[int, int]) -> Observation:
+        """Return what is known before anything is bought: codes by the features' positions.
+
+        >>> Observation.of_free(Problem.anonymous((2, 3), 2), {1: 2}).codes.tolist()
+        [-1, 2]
+        """
+        seen = np.full(problem.n_features, -1)
+        for i, code in codes.items():
+            seen[i] = code
+        return cls.trusted(seen, np.full(problem.n_features, np.nan), 0)
+
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """D(psi), the features that were bought."""
+        """D(psi), the features that are known: bought, or free."""
         return self.codes >= 0
+
+    @property
+    def bought(self) -> NDArray[np.bool_]:
+        """The features that were bought and could be had."""
+        return (self.codes >= 0) & ~np.isnan(self.costs)
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """The features that are known without a purchase."""
+        return (self.codes >= 0) & np.isnan(self.costs)
+
+    @property
+    def settled(self) -> NDArray[np.bool_]:
+        """The features that cannot be bought any more: known, or not to be had."""
+        return (self.codes >= 0) | ~np.isnan(self.costs)
 
     @property
     def total_cost(self) -> float:
         """The sum of what was paid, added up in the order of the features as the kernels do."""
-        return reduce(add, self.costs[self.mask].tolist(), 0.0)
+        return reduce(add, self.costs[~np.isnan(self.costs)].tolist(), 0.0)
 
 
 def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
@@ -137,35 +191,24 @@ def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
             "one cost per feature."
         )
     for code, cost in zip(codes.tolist(), costs.tolist(), strict=True):
-        known = 0 <= code < 2**63 and 0 <= cost < math.inf
-        if not known and not (code == -1 and math.isnan(cost)):
-            _refuse(codes, costs)
-
-
-def _refuse(codes: NDArray[Any], costs: NDArray[Any]) -> None:
-    """Say what is wrong with codes and costs of which something is."""
-    bought = codes >= 0
-    if codes.size and not (codes.min() >= -1 and codes.max() < 2**63):
-        raise InvalidObservation(
-            f"code {codes.min()} in {codes.tolist()}: levels are counted from 0 and -1 means "
-            "not bought."
-        )
-    if not np.array_equal(np.isnan(costs), ~bought):
-        raise InvalidObservation(
-            f"costs {costs.tolist()} with codes {codes.tolist()}: a cost is nan exactly where the "
-            "feature was not bought (code -1)."
-        )
-    raise InvalidObservation(
-        f"costs {costs[bought].tolist()} were paid: a cost is a finite number of at least 0, "
-        "anything else would spoil every later estimate."
-    )
+        if not -1 <= code < 2**63:
+            raise InvalidObservation(
+                f"code {code} in {codes.tolist()}: levels are counted from 0 and -1 means not "
+                "known."
+            )
+        if not (0 <= cost < math.inf or math.isnan(cost)):
+            raise InvalidObservation(
+                f"a cost of {cost} in {costs.tolist()}: a cost is a finite number of at least 0, "
+                "or nan where nothing was bought; anything else would spoil every later estimate."
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """T rounds played: who bought what, did what, got what.
 
-    `observed` is a mask of shape (T, D); `actions`, `rewards`, `costs` and `gains` have shape (T,).
+    `observed` is the mask of what was bought, shape (T, D), without what was known for free;
+    `actions`, `rewards`, `costs` and `gains` have shape (T,).
     """
 
     observed: NDArray[np.bool_]

@@ -181,9 +181,7 @@ def _truth_of(world: Environment) -> Any:
 def _play_into(record: Record, policy: Policy, world: Environment) -> None:
     """Play as many rounds as `record` holds, compiled if both sides are arrays."""
     if isinstance(policy, CompiledPolicy) and isinstance(world, Replay):
-        rounds = len(record[1])
-        tables = (world.contexts[:rounds], world.rewards[:rounds], world.costs[:rounds])
-        policy.run_compiled(tables, record)
+        policy.run_compiled(world, record)
         return
     world = deepcopy(world)  # several runs may replay the same table
     run = play(policy, world, rounds=len(record[1]))

@@ -9,11 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thrifty.environments.sales import Sales
 from thrifty.environments.tables import (
     change_points,
     codes_table,
     costs_table,
+    free_mask,
     inferred_problem,
+    outcomes_column,
     require_fit,
     require_problem,
     rewards_table,
@@ -34,11 +37,31 @@ from thrifty.seeds import Seed
 class Replay:
     """Replays rounds of which everything is known: contexts, all actions' rewards, all costs.
 
-    `contexts` (T, D) are codes from 0, `rewards` (T, A) lie in [0, 1] and `costs` (T, D) are
-    finite and at least 0; all are kept as read-only copies. Without a `problem` one is made up
-    from the greatest code of each feature. Change points are the first rounds, counted from 0, of
-    new periods; policies never see them, only `truth` uses them.
+    Change points are the first rounds, counted from 0, of new periods; policies never see them,
+    only `truth` uses them.
 
+    Parameters
+    ----------
+    contexts : array_like of int, shape (T, D)
+        Codes from 0. All tables are kept as read-only copies.
+    rewards : array_like of float, shape (T, A)
+        What each action would have paid, in [0, 1].
+    costs : array_like of float, shape (T, D)
+        What each feature would have cost, finite and at least 0. The setup fees of the problem's
+        groups are added to them; features of a bundle are sold together, each at its own cost.
+    free : array_like of bool, shape (D,), optional
+        The features that are known before anything is bought, at no cost.
+    outcomes : array_like of int, shape (T,), optional
+        The outcome of each round, for a problem that declares outcomes.
+    problem : Problem, optional
+        By default one is made up from the greatest code of each feature.
+    reward_changes, cost_changes : sequence of int
+        Change points.
+    truth : Truth, optional
+        What only the oracle and the regret know; by default the table's own means.
+
+    Examples
+    --------
     >>> world = Replay(contexts=[[0, 2], [1, 0]], rewards=[[1, 0], [0, 1]], costs=[[0.1, 0.2]] * 2)
     >>> seen = world.reveal(Purchase([False, True]))
     >>> seen.codes.tolist(), seen.total_cost, world.step(0)
@@ -50,7 +73,9 @@ class Replay:
         contexts: ArrayLike,
         rewards: ArrayLike,
         costs: ArrayLike,
+        free: ArrayLike | None = None,
         *,
+        outcomes: ArrayLike | None = None,
         problem: Problem | None = None,
         reward_changes: Sequence[int] = (),
         cost_changes: Sequence[int] = (),
@@ -64,13 +89,15 @@ class Replay:
             problem = inferred_problem(self.contexts, self.rewards.shape[1])
         require_problem(problem, self.contexts, self.rewards)
         self.problem = problem
+        self.free: NDArray[np.bool_] = free_mask(free, problem.n_features)
+        self.outcomes: NDArray[np.int64] | None = outcomes_column(outcomes, problem, self.horizon)
+        self.sales = Sales.of(problem)
         self.reward_changes = change_points("reward_changes", reward_changes, self.horizon)
         self.cost_changes = change_points("cost_changes", cost_changes, self.horizon)
         if truth is not None:
             self._require_truth(truth)
         self._given_truth = truth
-        self._round = 0
-        self._revealed = False
+        self.reset()
 
     @property
     def horizon(self) -> int:
@@ -87,31 +114,36 @@ class Replay:
         return self
 
     def reset(self, *, seed: Seed = None) -> None:  # noqa: ARG002
-        """Start over at the first round; a seed changes nothing, for nothing is drawn."""
+        """Start over at the first round; a seed changes nothing, since nothing is drawn."""
         self._round = 0
+        self._seen: Observation | None = None
         self._revealed = False
 
-    def reveal(self, purchase: Purchase) -> Observation:
-        """Sell the features of `purchase`: their codes and costs, and nothing of the others."""
+    def known(self) -> Observation:
+        """Return what is known of the round so far, at first the free values."""
         self._require_round()
-        if self._revealed:
-            raise OutOfTurn(
-                f"round {self._round} has been revealed already, and a round sells once: take its "
-                "action with step."
-            )
-        mask = purchase.mask
-        if mask.shape != (self.problem.n_features,):
+        if self._seen is None:
+            codes = np.where(self.free, self.contexts[self._round], -1)
+            self._seen = Observation.trusted(codes, np.full(codes.size, np.nan), 0)
+        return self._seen
+
+    def reveal(self, purchase: Purchase) -> Observation:
+        """Sell the features of `purchase`; return all that is known of the round by now."""
+        known = self.known()
+        if purchase.mask.shape != (self.problem.n_features,):
             raise InvalidPurchase(
-                f"a mask of shape {mask.shape} for {self.problem.n_features} features: it must "
-                "hold one entry per feature."
+                f"a mask of shape {purchase.mask.shape} for {self.problem.n_features} features: it "
+                "must hold one entry per feature."
             )
-        observation = Observation(
-            codes=np.where(mask, self.contexts[self._round], -1),
-            costs=np.where(mask, self.costs[self._round], np.nan),
-            purpose=purchase.purpose,
+        sold = self.sales.sold(purchase.mask, known)
+        paid = self.sales.costs(sold, known, self.costs[self._round])
+        self._seen = Observation.trusted(
+            np.where(sold, self.contexts[self._round], known.codes),
+            np.where(sold, paid, known.costs),
+            purchase.purpose,
         )
         self._revealed = True
-        return observation
+        return self._seen
 
     def step(self, action: int) -> float:
         """Take the action of the round and return its reward."""
@@ -123,8 +155,14 @@ class Replay:
         self._require_action(action)
         reward = float(self.rewards[self._round, action])
         self._round += 1
-        self._revealed = False
+        self._revealed, self._seen = False, None
         return reward
+
+    def outcome(self) -> int | None:
+        """Return the outcome of the round that `step` has just ended, if the table has outcomes."""
+        if self.outcomes is None or self._round == 0:
+            return None
+        return int(self.outcomes[self._round - 1])
 
     def price_list(self) -> NDArray[np.float64]:
         """Return what every feature costs in the current round, shape (D,).

@@ -59,6 +59,40 @@ def costs_table(costs: ArrayLike) -> NDArray[np.float64]:
     return freeze(table, np.float64)
 
 
+def free_mask(free: ArrayLike | None, n_features: int) -> NDArray[np.bool_]:
+    """Return the mask of free features, shape (D,); None means that none is free."""
+    if free is None:
+        return freeze(np.zeros(n_features), np.bool_)
+    mask = np.asarray(free)
+    if mask.dtype != np.bool_ or mask.shape != (n_features,):
+        raise InvalidTable(
+            f"free has dtype {mask.dtype} and shape {mask.shape}: give one True or False for each "
+            f"of the {n_features} features."
+        )
+    return freeze(mask, np.bool_)
+
+
+def outcomes_column(
+    outcomes: ArrayLike | None, problem: Problem, rounds: int
+) -> NDArray[np.int64] | None:
+    """Return the outcome of each round as a frozen column of codes from 0, shape (T,)."""
+    if outcomes is None:
+        return None
+    if problem.outcomes is None:
+        raise InvalidTable(
+            "outcomes are given for a problem that declares none: make the problem with "
+            "outcomes={action: {outcome: reward}}."
+        )
+    column = np.asarray(outcomes)
+    fits = column.dtype.kind in "iu" and column.shape == (rounds,)
+    if not fits or column.min() < 0 or column.max() >= len(problem.outcomes.names):
+        raise InvalidTable(
+            f"outcomes of dtype {column.dtype} and shape {column.shape} for {rounds} rounds: give "
+            f"one whole number from 0 to {len(problem.outcomes.names) - 1} for each round."
+        )
+    return freeze(column, np.int64)
+
+
 def change_points(name: str, changes: Sequence[int], rounds: int) -> tuple[int, ...]:
     """Return change points as a tuple of strictly increasing whole numbers in (0, `rounds`)."""
     points = increasing(changes)

@@ -80,7 +80,8 @@ class Truth:
         counts = _totals(period, state, np.ones(replay.horizon))
         rewards = np.stack([_totals(period, state, arm) for arm in replay.rewards.T], axis=1)
         lengths = counts.sum(axis=1, keepdims=True)
-        costs = np.stack([np.bincount(period, weights=column) for column in replay.costs.T], axis=1)
+        prices = np.where(replay.free, 0.0, replay.costs)
+        costs = np.stack([np.bincount(period, weights=column) for column in prices.T], axis=1)
         return cls(
             levels=replay.problem.levels,
             states=states,

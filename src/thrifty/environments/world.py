@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from thrifty.environments.replay import Replay
 from thrifty.environments.schedule import Schedule
 from thrifty.environments.streams import seed_sequence, streams
-from thrifty.environments.tables import numbers_of
+from thrifty.environments.tables import free_mask, numbers_of
 from thrifty.environments.truth import Truth
 from thrifty.errors import InvalidParameter, InvalidTable
 from thrifty.parameters import Choice, Real, Whole, check_parameter
@@ -84,6 +84,7 @@ class World:
 
     `irrelevant` features are independent of everything else: their places, each with the
     probabilities of its levels. The tables have no axes for them, so there may be very many.
+    `free` is the mask of the features that are known before anything is bought.
 
     >>> coin = World(
     ...     Problem.anonymous(levels=(2,), n_actions=2),
@@ -125,6 +126,7 @@ class World:
         reward_noise: str = "bernoulli",
         reward_concentration: float = 4.0,
         irrelevant: Mapping[int, ArrayLike] = MappingProxyType({}),
+        free: ArrayLike | None = None,
         seed: Seed = None,
     ) -> None:
         settings = {
@@ -141,6 +143,7 @@ class World:
         self._cost_sd, self._concentration = float(cost_sd), float(reward_concentration)
         self._draw_rewards, self._draw_costs = NOISES[reward_noise], NOISES[cost_noise]
         self._irrelevant = _irrelevant(irrelevant, problem)
+        self.free = free_mask(free, problem.n_features)
         relevant = [i for i in range(problem.n_features) if i not in self._irrelevant]
         levels = tuple(problem.levels[relevant].tolist())
         joint = _probabilities("probabilities", probabilities, levels)
@@ -162,7 +165,7 @@ class World:
             cost_piece=cost_piece,
             rewards=reward_means.reshape(*reward_means.shape[:2], -1)[..., support],
             within=np.tile(p, (len(reward_means), 1)),
-            costs=self._cost_truth(cost_noise),
+            costs=np.where(self.free, 0.0, self._cost_truth(cost_noise)),
             irrelevant=np.array(list(self._irrelevant), dtype=np.int64),
         )
         self._seed = seed_sequence(seed)
@@ -240,6 +243,7 @@ class World:
             codes,
             self._draw_rewards(reward_means, rewards, self._concentration),
             self._draw_costs(cost_means, costs, self._cost_sd),
+            self.free,
             problem=self.problem,
             reward_changes=_changes(truth.reward_piece),
             cost_changes=_changes(truth.cost_piece),
@@ -252,8 +256,12 @@ class World:
             self._replay = self.draw(seed)
         self.replay.reset()
 
+    def known(self) -> Observation:
+        """Return what is known of the round so far, at first the free values."""
+        return self.replay.known()
+
     def reveal(self, purchase: Purchase) -> Observation:
-        """Sell the features of `purchase`: their codes and costs, and nothing of the others."""
+        """Sell the features of `purchase`; return all that is known of the round by now."""
         return self.replay.reveal(purchase)
 
     def step(self, action: int) -> float:

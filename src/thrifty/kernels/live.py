@@ -44,9 +44,9 @@ def hold(state: Any) -> Any:
 
 
 @jit
-def features_chosen(held: Any, draws: Floats, mask: Bools) -> int:
+def features_chosen(held: Any, known: Ints, draws: Floats, mask: Bools) -> int:
     """Fill the mask and return the purpose."""
-    return choose_features(borrowed(held.state), draws, mask)
+    return choose_features(borrowed(held.state), known, draws, mask)
 
 
 @jit

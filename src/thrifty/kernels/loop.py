@@ -9,24 +9,25 @@ import numpy as np
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.borrow import borrowed
 from thrifty.kernels.compile import jit
+from thrifty.kernels.sales import add_fees, deliver
 from thrifty.kernels.steps import choose_action, choose_features, has_room, read_prices, update
 
 
 @jit
 def run(
     state: Any,
-    world: tuple[Ints, Floats, Floats],
+    world: tuple[Ints, Floats, Floats, Bools, Any],
     draws: tuple[Floats, Floats],
     start: int,
     out: tuple[Bools, Ints, Floats, Floats],
 ) -> int:
     """Play the rounds from `start` on; return the round reached, T unless the state must grow.
 
-    `world` is (contexts, rewards, costs), `draws` holds each round's uniform numbers for the
-    purchase and for the action, and `out` is (observed, actions, rewards, costs).
+    `world` is (contexts, rewards, costs, free, sales), `draws` holds each round's uniform numbers
+    for the purchase and for the action, and `out` is (observed, actions, rewards, costs).
     """
     state, draws = borrowed(state), borrowed(draws)
-    contexts, rewards, costs = borrowed(world)
+    contexts, rewards, costs, free, sales = borrowed(world)
     observed, actions, gained, paid = borrowed(out)
     n_features = contexts.shape[1]
     available = np.ones(rewards.shape[1], dtype=np.bool_)
@@ -37,11 +38,16 @@ def run(
             return t
         read_prices(state, costs[t])
         mask = observed[t]
-        purpose = choose_features(state, draws[0][t], mask)
         for i in range(n_features):
-            codes[i] = contexts[t, i] if mask[i] else -1
+            codes[i] = contexts[t, i] if free[i] else -1
+        purpose = choose_features(state, codes, draws[0][t], mask)
+        deliver(sales, free, mask)
+        for i in range(n_features):
             prices[i] = costs[t, i] if mask[i] else np.nan
-            paid[t] += costs[t, i] if mask[i] else 0.0
+        add_fees(sales, mask, prices)
+        for i in range(n_features):
+            codes[i] = contexts[t, i] if mask[i] or free[i] else -1
+            paid[t] += prices[i] if mask[i] else 0.0
         actions[t] = choose_action(state, codes, available, draws[1][t], purpose)
         gained[t] = rewards[t, actions[t]]
         update(state, codes, prices, actions[t], gained[t], purpose)

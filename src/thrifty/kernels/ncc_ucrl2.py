@@ -186,7 +186,7 @@ def optimistic_prices(state: NCCUCRL2State) -> Floats:
 
 
 @jit
-def choose_features(state: NCCUCRL2State, draws: Floats, mask: Bools) -> int:
+def choose_features(state: NCCUCRL2State, known: Ints, draws: Floats, mask: Bools) -> int:
     """Fill the mask with the set of largest optimistic gain (18); a sweep goes through all sets."""
     bounds, tables = state.bounds, state.tables
     if state.clock[0] < bounds.sweep:
@@ -233,14 +233,15 @@ def update(
         count_reward(state.tables, cell, action, reward)
         _refresh_edge(state, cell)
         for i in range(costs.size):
-            state.ring_costs[place, i] = costs[i]
-            if not np.isnan(costs[i]):
+            bought = codes[i] >= 0 and not np.isnan(costs[i])
+            state.ring_costs[place, i] = costs[i] if bought else np.nan
+            if bought:
                 state.cost_counts[i] += 1
                 state.cost_sums[i] += costs[i]
-    for cost in costs:
-        if not np.isnan(cost):
-            state.paid[0] = min(state.paid[0], cost)
-            state.paid[1] = max(state.paid[1], cost)
+    for i in range(costs.size):
+        if codes[i] >= 0 and not np.isnan(costs[i]):
+            state.paid[0] = min(state.paid[0], costs[i])
+            state.paid[1] = max(state.paid[1], costs[i])
     state.clock[0] += 1
 
 

@@ -57,7 +57,7 @@ def index(state: OracleState, codes: Ints) -> Floats:
 
 
 @jit
-def choose_features(state: OracleState, draws: Floats, mask: Bools) -> int:
+def choose_features(state: OracleState, known: Ints, draws: Floats, mask: Bools) -> int:
     """Fill the mask with the planned set."""
     plan = _plan(state)
     for i in range(mask.size):

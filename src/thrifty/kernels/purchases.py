@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from thrifty.kernels.arrays import Bools, Floats
+from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.compile import jit
 
 
 @jit
-def nothing(state: Any, draws: Floats, mask: Bools) -> int:
+def nothing(state: Any, known: Ints, draws: Floats, mask: Bools) -> int:
     """Buy no feature."""
     for i in range(mask.size):
         mask[i] = False
@@ -17,7 +17,7 @@ def nothing(state: Any, draws: Floats, mask: Bools) -> int:
 
 
 @jit
-def everything(state: Any, draws: Floats, mask: Bools) -> int:
+def everything(state: Any, known: Ints, draws: Floats, mask: Bools) -> int:
     """Buy every feature."""
     for i in range(mask.size):
         mask[i] = True

@@ -169,8 +169,11 @@ def initial(
 
 
 @jit
-def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
-    """Fill the mask for an explore, probe, exploit or save round; return the purpose."""
+def choose_features(state: ScoutState, known: Ints, draws: Floats, mask: Bools) -> int:
+    """Fill the mask for an explore, probe, exploit or save round; return the purpose.
+
+    What is known for free is not bought, and the set in use is the best one given the free values.
+    """
     book = state.book
     if book[0]["stale"] or book[0]["age"] % REFRESH == 0:
         _choose_set(state)
@@ -178,15 +181,20 @@ def choose_features(state: ScoutState, draws: Floats, mask: Bools) -> int:
         fill(np.int64(0), mask)
         return SAVE
     _explored(state, mask)
-    epsilon = _epsilon(state, mask)
     in_use = book[0]["in_use"]
+    free = mask_of(known)
+    if free != 0:
+        for i in range(mask.size):
+            mask[i] = mask[i] and known[i] < 0
+        in_use = _best_set_given(state, known)
+    epsilon = _epsilon(state, mask)
     kind = EXPLOIT
     if draws[0] < epsilon:
         kind = EXPLORE
         _keep_some(mask, np.int64(0), state.limits.features, draws[1])
     elif book[0]["probes_due"] > 0 or draws[0] < epsilon + _probes(state, epsilon):
         kind = PROBE
-        _keep_some(mask, state.subsets.masks[in_use], state.limits.features, draws[1])
+        _keep_some(mask, state.subsets.masks[in_use] & ~free, state.limits.features, draws[1])
     else:
         fill(state.subsets.masks[in_use], mask)
     return int(KINDS * subsets.ticket_of(state.subsets, in_use) + kind)
@@ -233,6 +241,26 @@ def _choose_set(state: ScoutState) -> None:
     book[0]["in_use"] = best
     book[0]["value"] = value
     book[0]["stale"] = 0
+
+
+@inner
+def _best_set_given(state: ScoutState, known: Ints) -> int:
+    """Return the set in use of a case with these free values."""
+    if state.comparison.compared[0] == 0:
+        return state.book[0]["in_use"]
+    means = np.empty(state.prices.size)
+    prices.means(state.prices, means)
+    return set_values.best_set_given(
+        state.subsets, state.wide_rounds, state.comparison, means, state.limits.budget, known
+    )
+
+
+@jit
+def worth_given(state: ScoutState, known: Ints) -> Floats:
+    """Return the values and prices of the sets that were compared last, given free values."""
+    means = np.empty(state.prices.size)
+    prices.means(state.prices, means)
+    return set_values.worth_given(state.subsets, state.wide_rounds, state.comparison, means, known)
 
 
 @inner
@@ -444,8 +472,10 @@ def update(
 @inner
 def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
     for i in range(codes.size):
-        if codes[i] >= 0:
-            state.book[0]["spent"] += costs[i]
+        if np.isnan(costs[i]):  # not bought
+            continue
+        state.book[0]["spent"] += costs[i]
+        if codes[i] >= 0:  # a failed purchase says nothing about the price
             if prices.pay(state.prices, i, costs[i]):
                 state.book[0]["probes_due"] = PROBES_AFTER_ALARM
                 state.book[0]["stale"] = 1

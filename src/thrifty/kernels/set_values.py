@@ -16,12 +16,15 @@ from thrifty.kernels.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.averaging import MOST_LISTED, Weights
 from thrifty.kernels.compile import apart, inner
 from thrifty.kernels.observation_sets import price_of
+from thrifty.kernels.partial_states import contains, mask_of
 from thrifty.kernels.subsets import Subsets, cell_of, place_of, shrunk, within
 from thrifty.kernels.wide_rounds import MOST_ROUNDS, WideRounds
 
 STATES = 150
 PRIOR_PULLS = 1.0
 OPTIMISM = 0.2
+FREE_PRIOR = 5.0
+"""The number of states that the mean over all states counts for, where free values are known."""
 MOST_CANDIDATES = MOST_LISTED * (MOST_LISTED + 1) // 2
 
 
@@ -29,13 +32,18 @@ class Comparison(NamedTuple):
     """The sets compared last, and room to compute in.
 
     `means` are those of the listed sets in the last states; `candidates` are the sets, so many of
-    them, and `worth` their values and prices.
+    them, and `worth` their values and prices. `masks` and `shares` are those of the listed sets
+    then, `counted` how many were listed and the number of wide rounds then: with them a case whose
+    free values are known can be compared later (see `best_set_given`).
     """
 
     means: Floats
     candidates: Ints
     compared: Ints
     worth: Floats
+    masks: Ints
+    shares: Floats
+    counted: Ints
 
 
 def initial(n_actions: int) -> Comparison:
@@ -45,6 +53,9 @@ def initial(n_actions: int) -> Comparison:
         candidates=np.zeros(MOST_CANDIDATES, np.int64),
         compared=np.zeros(1, np.int64),
         worth=np.zeros((MOST_CANDIDATES, 2)),
+        masks=np.zeros(MOST_LISTED, np.int64),
+        shares=np.zeros(MOST_LISTED),
+        counted=np.zeros(2, np.int64),
     )
 
 
@@ -118,7 +129,7 @@ def best_set(
             if j != NONE and not _was_compared(comparison, j):
                 value = _value(subsets, weights, rounds, comparison, subsets.masks[j])
                 _compare(comparison, j, value, price_of(subsets.masks[j], prices))
-    return _best(comparison, budget)
+    return _best(comparison.candidates, comparison.worth, comparison.compared[0], budget)
 
 
 @apart
@@ -126,8 +137,12 @@ def _note_means(
     subsets: Subsets, weights: Weights, rounds: WideRounds, comparison: Comparison, mean: float
 ) -> None:
     """Compute the listed sets' means in the last states, a little larger if little is known."""
+    comparison.counted[0] = weights.length[0]
+    comparison.counted[1] = rounds.clock[0]
     for k in range(weights.length[0]):
         j = weights.listed[k]
+        comparison.masks[k] = subsets.masks[j]
+        comparison.shares[k] = weights.shares[k]
         for t in range(_number(rounds)):
             place = _place(rounds, t)
             if within(subsets.masks[j], rounds.observed[place]):
@@ -189,13 +204,93 @@ def _compare(comparison: Comparison, j: int, value: float, price: float) -> None
 
 
 @inner
-def _best(comparison: Comparison, budget: float) -> tuple[int, float]:
+def _best(candidates: Ints, worth: Floats, compared: int, budget: float) -> tuple[int, float]:
     best = 0
-    value = comparison.worth[0, 0]
-    for k in range(1, comparison.compared[0]):
-        price = comparison.worth[k, 1]
+    value = worth[0, 0]
+    for k in range(1, compared):
+        price = worth[k, 1]
         often = budget / price if price > budget else 1.0
-        other = often * (comparison.worth[k, 0] - price) + (1 - often) * comparison.worth[0, 0]
+        other = often * (worth[k, 0] - price) + (1 - often) * worth[0, 0]
         if other > value:
             best, value = k, other
-    return comparison.candidates[best], value
+    return candidates[best], value
+
+
+@apart
+def best_set_given(
+    subsets: Subsets,
+    rounds: WideRounds,
+    comparison: Comparison,
+    prices: Floats,
+    budget: float,
+    known: Ints,
+) -> int:
+    """Return the set that is worth most in a case whose free values are known.
+
+    V(I | f) is the mean of max_a m(a, psi_I and f) over those of the last states that have the
+    free values f, drawn by FREE_PRIOR states towards the mean over all of them; free features cost
+    nothing. The sets are those that `best_set` compared last.
+    """
+    worth = worth_given(subsets, rounds, comparison, prices, known)
+    best, _ = _best(comparison.candidates, worth, comparison.compared[0], budget)
+    return best
+
+
+@inner
+def worth_given(
+    subsets: Subsets, rounds: WideRounds, comparison: Comparison, prices: Floats, known: Ints
+) -> Floats:
+    """Return V(I | f) and the price of each of the sets that were compared last."""
+    worth = np.empty((comparison.compared[0], 2))
+    free = mask_of(known)
+    for k in range(comparison.compared[0]):
+        mask = subsets.masks[comparison.candidates[k]]
+        worth[k, 0] = _value_given(rounds, comparison, mask | free, free, known)
+        worth[k, 1] = price_of(mask & ~free, prices)
+    return worth
+
+
+@inner
+def _value_given(
+    rounds: WideRounds, comparison: Comparison, mask: Mask, free: Mask, known: Ints
+) -> float:
+    """Return V(I | f), or -inf if I was never seen together with the free features."""
+    total = 0.0
+    states = 0
+    alike_total = 0.0
+    alike = 0
+    for t in range(min(comparison.counted[1], STATES)):
+        place = (comparison.counted[1] - 1 - t) % MOST_ROUNDS
+        if within(mask, rounds.observed[place]):
+            best = 0.0
+            for a in range(comparison.means.shape[2]):
+                best = max(best, _mixed_then(comparison, mask, t, a))
+            total += best
+            states += 1
+            if _agrees(rounds.states[place], free, known):
+                alike_total += best
+                alike += 1
+    if states == 0:
+        return -np.inf
+    return (alike_total + FREE_PRIOR * total / states) / (alike + FREE_PRIOR)
+
+
+@inner
+def _mixed_then(comparison: Comparison, mask: Mask, t: int, action: int) -> float:
+    """Return m(a, psi_I) in one of the last states, by the list of the last comparison."""
+    total = 0.0
+    value = 0.0
+    for k in range(comparison.counted[0]):
+        if within(comparison.masks[k], mask):
+            total += comparison.shares[k]
+            value += comparison.shares[k] * comparison.means[k, t, action]
+    return value / total
+
+
+@inner
+def _agrees(state: Ints, free: Mask, known: Ints) -> bool:
+    """Whether a state has the free values of the case at hand."""
+    for i in range(known.size):
+        if contains(free, i, known.size) and state[i] != known[i]:
+            return False
+    return True

@@ -104,7 +104,7 @@ def read_prices(state: SimOOSState, prices: Floats) -> None:
 
 
 @jit
-def choose_features(state: SimOOSState, draws: Floats, mask: Bools) -> int:
+def choose_features(state: SimOOSState, known: Ints, draws: Floats, mask: Bools) -> int:
     """Fill the mask with the planned set; a sweep goes through all sets first."""
     if state.clock[0] < state.sweep:
         fill(state.clock[0], mask)
@@ -166,7 +166,7 @@ def update(
         state.plan_is_due[0] = True
     if not state.has_price_list[0]:
         for i in range(costs.size):
-            if not np.isnan(costs[i]):
+            if codes[i] >= 0 and not np.isnan(costs[i]):
                 state.prices[i] = costs[i]
     state.clock[0] += 1
 

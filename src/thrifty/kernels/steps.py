@@ -70,9 +70,9 @@ class Steps(NamedTuple):
     """
 
     choose_features: Step
-    """(state, draws, mask) -> purpose; fills the mask."""
+    """(state, known, draws, mask) -> purpose; fills the mask. `known` are the codes known so far."""
     update: Step
-    """(state, codes, costs, action, reward, purpose)."""
+    """(state, codes, costs, action, reward, purpose); a cost is nan where nothing was bought."""
     action_values: Step | None = None
     """(state, codes) -> the values that the choice of an action rests on, if on any."""
     choose_action: Step = first_best

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thrifty.environments.replay import Replay
 from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.kernels import live, loop
 from thrifty.kernels.steps import STEPS
@@ -15,7 +16,6 @@ from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, as_array
 
-World = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 NO_DRAWS = np.empty(0)
 Record = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
@@ -31,12 +31,15 @@ class CompiledPolicy(Policy):
     action_draws: ClassVar[int] = 0
     growing: ClassVar[frozenset[str]] = frozenset()
     """The names of the state's arrays that get longer when `_grow` is called."""
+    added: ClassVar[frozenset[str]] = frozenset()
+    """The names of arrays that states saved by earlier releases do not have."""
     _state: NamedTuple
     _held: tuple[NamedTuple, Any] | None = None
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         mask = np.empty(self.problem.n_features, dtype=np.bool_)
-        purpose = live.features_chosen(self._hold(), self._draws(self.feature_draws), mask)
+        draws = self._draws(self.feature_draws)
+        purpose = live.features_chosen(self._hold(), known.codes, draws, mask)
         return Purchase.trusted(mask, purpose)
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
@@ -45,7 +48,10 @@ class CompiledPolicy(Policy):
             self._hold(), observation.codes, available, draws, observation.purpose
         )
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
+        del outcome  # rewards are all that these policies learn from
         seen = (observation.codes, observation.costs, action, reward, observation.purpose)
         while not live.learnt(self._hold(), *seen):
             self._grow()
@@ -68,17 +74,18 @@ class CompiledPolicy(Policy):
         """Return everything but the pointer: a copy has arrays of its own."""
         return {name: value for name, value in vars(self).items() if name != "_held"}
 
-    def run_compiled(self, world: World, out: Record) -> None:
-        """Play the rounds of `world`, (contexts, rewards, costs), and record them in `out`.
+    def run_compiled(self, world: Replay, out: Record) -> None:
+        """Play the first rounds of `world`, as many as `out` holds, and record them there.
 
         The same as `play` does round by round, and with the same random numbers.
         """
         n = self.feature_draws
         rounds = len(out[1])
+        tables = (world.contexts, world.rewards, world.costs, world.free, world.sales)
         numbers = self.rng.random((rounds, n + self.action_draws))
         draws = (np.ascontiguousarray(numbers[:, :n]), np.ascontiguousarray(numbers[:, n:]))
         reached = 0
-        while (reached := loop.run(self._state, world, draws, reached, out)) < rounds:
+        while (reached := loop.run(self._state, tables, draws, reached, out)) < rounds:
             self._grow()
         self.rounds += rounds
 
@@ -98,12 +105,15 @@ class CompiledPolicy(Policy):
         expected = {name: self._kind(name, array) for name, array in _arrays(self._state)}
         found = {name: self._kind(name, array) for name, array in state.items()}
         for name in expected.keys() | found.keys():
-            if expected.get(name) != found.get(name):
+            if expected.get(name) != found.get(name) and not (
+                name in self.added and name not in found
+            ):
                 raise DamagedFile(
                     f"array {name!r} is {found.get(name)} where {type(self).__name__} has "
                     f"{expected.get(name)}: it was saved by another policy, problem or version."
                 )
-        self._state = _replaced(self._state, state)
+        initial = {name: array for name, array in _arrays(self._state) if name not in state}
+        self._state = _replaced(self._state, {**initial, **state})
 
 
 def _arrays(state: NamedTuple, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:

@@ -14,7 +14,7 @@ from thrifty.kernels import scout as kernel
 from thrifty.parameters import FLAG, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
-from thrifty.rounds import Purchase
+from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 
 MOST_FEATURES = 63
@@ -38,7 +38,8 @@ class Scout(CompiledPolicy):
     buys every feature that might pay for itself and acts blindly: such a round is an unbiased
     sample for all sets at once, and tells which features matter. Rewards that are worse than
     predicted make it forget and explore anew; former regimes are recognised; prices that jump are
-    looked at again. The page "How Scout decides" has the maths.
+    looked at again. Where values are known for free, the set is the one worth most given them. The
+    page "How Scout decides" has the maths.
 
     There is nothing to tune. `max_features` is the largest number of features that a round may
     buy. `budget` is what a round may spend on average: after t rounds at most t times the budget
@@ -58,6 +59,7 @@ class Scout(CompiledPolicy):
     amounts = frozenset({"budget"})
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
+    added = frozenset({"comparison.masks", "comparison.shares", "comparison.counted"})
     _state: kernel.ScoutState
 
     def __init__(
@@ -87,10 +89,15 @@ class Scout(CompiledPolicy):
         round_, kind, i = row
         return Event(round_, EVENTS[kind], None if i < 0 else self.problem.feature_names[i])
 
-    def reasons(self, purchase: Purchase) -> Callable[[], dict[str, Any]]:
+    def reasons(
+        self, purchase: Purchase, known: Observation | None = None
+    ) -> Callable[[], dict[str, Any]]:
         """Say why it bought: the kind of round, how sure it is, and the sets that it compared."""
         state, book = self._state, self._state.book[0]
         compared = int(state.comparison.compared[0])
+        worth = state.comparison.worth[:compared].copy()
+        if known is not None and compared and known.mask.any():
+            worth = kernel.worth_given(state, known.codes)
         candidates = state.comparison.candidates[:compared]
         return partial(
             _reasons,
@@ -99,7 +106,7 @@ class Scout(CompiledPolicy):
             int(state.subsets.masks[purchase.purpose // kernel.KINDS % len(state.subsets.masks)]),
             float(book["certainty"]),
             state.subsets.masks[candidates],
-            state.comparison.worth[:compared].copy(),
+            worth,
             np.exp(state.weights.log[candidates]),
         )
 

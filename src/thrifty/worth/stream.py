@@ -173,8 +173,7 @@ def _compiled(name: str, what: str, cases: Cases, policies: Sequence[CompiledPol
         observed = np.zeros((number, n_features), dtype=np.bool_)
         actions = np.zeros(number, dtype=np.int64)
         gained, paid = np.zeros(number), np.zeros(number)
-        tables = (world.contexts, world.rewards, world.costs)
-        policy.run_compiled(tables, (observed, actions, gained, paid))
+        policy.run_compiled(world, (observed, actions, gained, paid))
         rewards = cases.rewards.table[actions, cases.outcomes]
         return rewards, paid * cases.rewards.span, observed.mean(axis=0)
 

@@ -1,0 +1,216 @@
+"""Rewards in money: their range, and the table of rewards by action and outcome."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.errors import InvalidProblem, InvalidReward, UnknownName
+from thrifty.features import as_names, require_distinct
+from thrifty.parameters import as_float
+
+
+@dataclass(frozen=True)
+class RewardRange:
+    """The range of rewards in money. Policies see rewards in [0, 1] and costs on the same scale.
+
+    Parameters
+    ----------
+    low, high : float
+        The smallest and the largest reward.
+    unit : str
+        The currency, for display.
+
+    Examples
+    --------
+    >>> euros = RewardRange(-900.0, 100.0, "EUR")
+    >>> euros.scaled_reward(100.0), euros.scaled_cost(5.0), euros.money(0.9)
+    (1.0, 0.005, 0.0)
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        low, high = as_float(self.low), as_float(self.high)
+        if not (math.isfinite(low) and math.isfinite(high) and high - low >= 1e-9):
+            raise InvalidProblem(
+                f"rewards range from {self.low!r} to {self.high!r}: the low end must be below the "
+                "high end, and both must be finite."
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @cached_property
+    def span(self) -> float:
+        """The difference between the largest and the smallest reward."""
+        return self.high - self.low
+
+    @cached_property
+    def is_unit(self) -> bool:
+        """Whether money and the policy's scale are the same."""
+        return self.low == 0.0 and self.high == 1.0
+
+    def scaled_reward(self, money: float) -> float:
+        """Return a reward on the policy's scale, clipped to [0, 1]."""
+        return min(1.0, max(0.0, (money - self.low) / self.span))
+
+    def scaled_cost(self, money: float) -> float:
+        """Return a cost on the policy's scale."""
+        return money / self.span
+
+    def money(self, reward: float) -> float:
+        """Return what a reward in [0, 1] is in money."""
+        return self.low + reward * self.span
+
+    def price(self, cost: float) -> float:
+        """Return what a cost on the policy's scale is in money."""
+        return cost * self.span
+
+    def require(self, reward: Any) -> float:
+        """Return a reward within the range, or refuse it."""
+        number = as_float(reward)
+        if not self.low <= number <= self.high:
+            raise InvalidReward(
+                f"reward {reward!r} is not a number in [{self.low:g}, {self.high:g}], the range "
+                "that the problem declares: everything is learnt on that scale, so widen the "
+                "range or check the reward."
+            )
+        return number
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What can turn out to be true of a case, and what each action then pays, in money.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the outcomes.
+    rewards : mapping
+        `{action: {outcome: money}}`, or one number for an action that pays the same whatever the
+        outcome.
+
+    Examples
+    --------
+    >>> outcomes = Outcomes(
+    ...     names=("repaid", "default"),
+    ...     rewards={"decline": 0, "approve": {"repaid": 120, "default": -900}},
+    ... )
+    >>> outcomes.table.tolist()
+    [[0.0, 0.0], [120.0, -900.0]]
+    """
+
+    names: tuple[str, ...]
+    rewards: Mapping[str, Mapping[str, float]]
+
+    def __init__(
+        self, names: Sequence[str], rewards: Mapping[str, Mapping[str, float] | float]
+    ) -> None:
+        object.__setattr__(self, "names", as_names(names, "outcomes"))
+        require_distinct(self.names, "outcome")
+        if len(self.names) < 2:
+            raise InvalidProblem(
+                f"outcomes {list(self.names)}: with fewer than two there is nothing to find out, "
+                "so name at least two."
+            )
+        if not isinstance(rewards, Mapping):
+            raise InvalidProblem(
+                f"rewards by outcome are {rewards!r}: give {{action: {{outcome: money}}}}."
+            )
+        table = {action: self._row(action, row) for action, row in rewards.items()}
+        object.__setattr__(self, "rewards", table)
+
+    @classmethod
+    def of(cls, given: Any) -> Outcomes:
+        """Return outcomes from `{action: {outcome: money}}`, or from a pair of names and that."""
+        if isinstance(given, Outcomes):
+            return given
+        if isinstance(given, Mapping):
+            rows = [row for row in given.values() if isinstance(row, Mapping)]
+            return cls(tuple(dict.fromkeys(name for row in rows for name in row)), given)
+        if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
+            return cls(*given)
+        raise InvalidProblem(
+            f"outcomes are {given!r}: give {{action: {{outcome: money}}}}, or Outcomes(names, "
+            "rewards)."
+        )
+
+    def _row(self, action: str, row: Any) -> dict[str, float]:
+        if not isinstance(row, Mapping):
+            row = dict.fromkeys(self.names, row)
+        unknown = [name for name in row if name not in self.names]
+        lacking = [name for name in self.names if name not in row]
+        if unknown or lacking:
+            raise InvalidProblem(
+                f"rewards of action {action!r} lack {lacking} and have unknown outcomes {unknown}: "
+                f"give one amount for each of {list(self.names)}."
+            )
+        return {name: _amount(action, name, row[name]) for name in self.names}
+
+    @cached_property
+    def table(self) -> NDArray[np.float64]:
+        """Rewards in money by action and outcome, shape (A, O)."""
+        table = np.array([list(row.values()) for row in self.rewards.values()])
+        table.flags.writeable = False
+        return table
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest reward of the table."""
+        return float(self.table.min()), float(self.table.max())
+
+    def index(self, name: Any) -> int:
+        """Return the position of an outcome."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            known = ", ".join(map(repr, self.names))
+            raise UnknownName(f"there is no outcome {name!r}: use one of {known}.") from None
+
+    def reward(self, action: int, outcome: int) -> float:
+        """Return what an action pays for an outcome, in money."""
+        return float(self.table[action, outcome])
+
+    def explaining(self, action: int, reward: float) -> list[int]:
+        """Return the outcomes for which an action pays this reward; at least one does.
+
+        An amount may differ from the table's in the last digits, as after adding up.
+        """
+        row = self.table[action]
+        close = np.isclose(row, reward, rtol=1e-9, atol=1e-9 * float(np.ptp(self.table)))
+        found: list[int] = np.flatnonzero(close).tolist()
+        if not found:
+            name = list(self.rewards)[action]
+            paid = ", ".join(f"{money:g} ({it})" for it, money in self.rewards[name].items())
+            raise InvalidReward(
+                f"reward {reward!r} cannot come from action {name!r}, which pays {paid}: report "
+                "the outcome, or correct the reward."
+            )
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcomes) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.table.tobytes()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcomes as JSON values."""
+        return {"names": list(self.names), "rewards": {k: dict(v) for k, v in self.rewards.items()}}
+
+
+def _amount(action: str, outcome: str, value: Any) -> float:
+    number = as_float(value)
+    if not math.isfinite(number):
+        raise InvalidProblem(
+            f"the reward of action {action!r} for {outcome!r} is {value!r}: give a finite number."
+        )
+    return number
