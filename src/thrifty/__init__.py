@@ -12,7 +12,8 @@ from thrifty._version import __version__
 
 if TYPE_CHECKING:
     from thrifty import environments, errors, policies, theory
-    from thrifty.agent import Agent, Round
+    from thrifty.agent import Agent
+    from thrifty.case import Case
     from thrifty.checks import check_environment, check_policy
     from thrifty.environment import Environment
     from thrifty.environments import Replay, Schedule, Truth, World
@@ -31,13 +32,22 @@ if TYPE_CHECKING:
         Uniform,
     )
     from thrifty.policy import Policy
-    from thrifty.problem import Feature, Problem
+    from thrifty.problem import (
+        Bundle,
+        Feature,
+        Group,
+        Outcomes,
+        PriceList,
+        Problem,
+        RewardRange,
+    )
     from thrifty.regret import accuracy_by_observations, expected_regret, realised_regret
     from thrifty.rounds import Observation, Purchase, Run, Runs
     from thrifty.simulation import simulate
 
 _HOMES = {
-    "agent": ("Agent", "Round"),
+    "agent": ("Agent",),
+    "case": ("Case",),
     "checks": ("check_environment", "check_policy"),
     "environment": ("Environment",),
     "environments": ("Replay", "Schedule", "Truth", "World"),
@@ -56,7 +66,15 @@ _HOMES = {
         "Uniform",
     ),
     "policy": ("Policy",),
-    "problem": ("Feature", "Problem"),
+    "problem": (
+        "Bundle",
+        "Feature",
+        "Group",
+        "Outcomes",
+        "PriceList",
+        "Problem",
+        "RewardRange",
+    ),
     "regret": ("accuracy_by_observations", "expected_regret", "realised_regret"),
     "rounds": ("Observation", "Purchase", "Run", "Runs"),
     "simulation": ("simulate",),
@@ -70,18 +88,23 @@ __all__ = [
     "SWUCB",
     "UCB1",
     "Agent",
+    "Bundle",
+    "Case",
     "Environment",
     "EpsilonGreedy",
     "Feature",
+    "Group",
     "LinUCB",
     "Observation",
     "Oracle",
+    "Outcomes",
     "PSLinUCB",
     "Policy",
+    "PriceList",
     "Problem",
     "Purchase",
     "Replay",
-    "Round",
+    "RewardRange",
     "Run",
     "Runs",
     "Schedule",

@@ -1,81 +1,87 @@
-"""A policy for people: names instead of codes, many open rounds, one file to save it in."""
+"""A policy for people: names instead of codes, money, many open cases, one file to save it in."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.case import Case
+from thrifty.deciding import Decider
 from thrifty.errors import (
     ForeignFile,
-    InvalidAction,
-    InvalidObservation,
+    InvalidField,
     InvalidParameter,
-    OutOfTurn,
+    InvalidSpec,
     RoundClosed,
     SaveError,
     ThriftyError,
     UnknownRound,
 )
+from thrifty.lifecycle import (
+    ABANDONED,
+    REWARDED,
+    CaseRecord,
+    action_mask,
+    bought_of,
+    free_codes,
+    require_free,
+    reward_of,
+)
 from thrifty.parameters import Whole, as_float, check_parameter, is_whole
 from thrifty.policies import policy_named, registered_name
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.record import Record
-from thrifty.saving import read_archive, write_archive
+from thrifty.rounds import Observation
+from thrifty.saving import read_archive, unpack_archive, write_archive
 from thrifty.seeds import Seed
 from thrifty.simulation import policy_maker, require_parameters
+from thrifty.specification import PolicySpec
 
 _KIND = "agent"
-
-
-@dataclass(frozen=True)
-class Round:
-    """An open round: what is still to be bought in it, and the way to its action."""
-
-    id: int
-    features: tuple[str, ...]
-    _agent: Agent = field(repr=False, compare=False)
-
-    def act(
-        self,
-        values: Mapping[str, str],
-        costs: Mapping[str, float],
-        available: Iterable[str] | None = None,
-    ) -> str:
-        """Choose the action, from the level and the cost of each of `features`.
-
-        `available` names the actions to choose from; None means all of them.
-        """
-        return self._agent._act(self.id, values, costs, available)
+_FORMAT = 2
 
 
 class Agent:
-    """Decides by name, keeps open rounds, and learns from rewards whenever they come.
+    """Decides by name and in money, keeps open cases, and learns from rewards whenever they come.
 
-    `policy` is a `Policy`, or its name or class, with its seed and parameters; Scout unless
-    another one is named. The last
-    `history` closed rounds can still be explained; older ones are forgotten.
+    Parameters
+    ----------
+    problem : Problem
+        Features, actions and, where you have them, outcomes, prices and the range of rewards.
+    policy : Policy, str or callable
+        A policy, or its name or class; Scout by default.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+    keep : int
+        The number of closed cases that can still be explained.
+    **parameters
+        Parameters of the policy. Amounts, such as a budget, are in money.
 
+    Examples
+    --------
     >>> from thrifty.problem import Feature
     >>> problem = Problem(
-    ...     features=(Feature("health", ("poor", "good")), Feature("age", ("young", "old"))),
+    ...     features=(Feature("health", ("poor", "good")), Feature.number("age", edges=(18, 65))),
     ...     actions=("reject", "accept"),
+    ...     outcomes={"reject": 0, "accept": {"well": 50, "ill": -200}},
+    ...     prices={"health": 3.5},
     ... )
-    >>> agent = Agent(problem, "ucb1", seed=1)
-    >>> round = agent.ask(free={"age": "old"})
-    >>> round.features  # UCB1 never buys; others name what to look up before acting
-    ()
-    >>> round.act(values={}, costs={}, available=["accept"])
-    'accept'
-    >>> agent.tell(round.id, 1.0)
-    >>> agent.explain(round.id)["free"], agent.open_rounds
-    ({'age': 'old'}, ())
+    >>> agent = Agent(problem, "linucb", seed=1)
+    >>> case = agent.ask(free={"age": 44})
+    >>> case.buy, case.expected_price
+    (('health',), 3.5)
+    >>> case = agent.observe(case, values={"health": "good"})  # at the list price
+    >>> case.action
+    'reject'
+    >>> agent.tell(case, outcome="well")
+    >>> agent.explain(case)["reward"], agent.open_cases
+    (0.0, ())
     """
 
     def __init__(
@@ -84,10 +90,10 @@ class Agent:
         policy: Policy | str | Callable[..., Policy] = "scout",
         *,
         seed: Seed = None,
-        history: int = 1000,
+        keep: int = 1000,
         **parameters: Any,
     ) -> None:
-        check_parameter("history", history, Whole(0), owner="Agent")
+        check_parameter("keep", keep, Whole(0), owner="Agent")
         if not isinstance(policy, Policy):
             policy = _made(policy, problem, seed, parameters)
         elif seed is not None or parameters:
@@ -107,76 +113,168 @@ class Agent:
             )
         self.problem = problem
         self.policy = policy
-        self._history = history
+        self._decider = Decider(policy)
+        self._free: tuple[str, ...] = ()
+        self._most_cost = math.inf
+        self._keep = keep
         self._next_id = 1
-        self._open: dict[int, Record] = {}
-        self._closed: dict[int, Record] = {}
+        self._open: dict[int, CaseRecord] = {}
+        self._closed: dict[int, CaseRecord] = {}
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, keep: int = 1000) -> Agent:
+        """Make the agent that a policy.toml declares.
+
+        Parameters
+        ----------
+        path : path
+            A policy.toml, as `thrifty init` and `thrifty worth` write it.
+        keep : int
+            The number of closed cases that can still be explained.
+
+        Returns
+        -------
+        Agent
+        """
+        from thrifty.policy_file import read_spec
+
+        return cls.from_spec(read_spec(Path(path)), keep=keep)
+
+    @classmethod
+    def from_spec(cls, spec: PolicySpec, *, keep: int = 1000) -> Agent:
+        """Make the agent of a specification, from its saved agent if it has one."""
+        if spec.agent is None:
+            parameters = dict(spec.parameters)
+            agent = cls(spec.problem, spec.policy, seed=spec.seed, keep=keep, **parameters)
+        else:
+            agent = cls(spec.problem, _policy_of(spec, spec.agent), keep=keep)
+        agent._free, agent._most_cost = spec.free, spec.most_cost
+        return agent
 
     @property
-    def open_rounds(self) -> tuple[int, ...]:
-        """The ids of the rounds that wait for an action or a reward, oldest first."""
+    def open_cases(self) -> tuple[int, ...]:
+        """The ids of the cases that wait for an observation or a reward, oldest first."""
         return tuple(self._open)
 
     def ask(
         self,
         *,
-        free: Mapping[str, str] | None = None,
+        free: Mapping[str, Any] | None = None,
+        available: Iterable[str] | None = None,
         prices: Mapping[str, float] | None = None,
-    ) -> Round:
-        """Open a round: the policy chooses which features to buy.
+    ) -> Case:
+        """Open a case: the policy chooses what to buy or, if nothing, the action.
 
-        `free` holds the levels of features that are known without paying; the policy learns of
-        them as bought for 0. `prices` is for
-        policies with `reads_price_list`, and for those only: the price of every feature.
+        Parameters
+        ----------
+        free : mapping, optional
+            Values that are known without paying, by feature.
+        available : iterable of str, optional
+            The actions to choose from, if nothing is to be bought; None means all.
+        prices : mapping, optional
+            The price of every feature now. For policies with `reads_price_list` only.
+
+        Returns
+        -------
+        Case
         """
-        known = _codes(self.problem, free or {})
+        if self._free:
+            require_free(self._free, free)
+        known = free_codes(self.problem, free) if free else {}
+        mask = action_mask(self.problem, available)
         if prices is not None:
-            if not self.policy.reads_price_list:
-                raise InvalidParameter(
-                    f"{self.policy!r} reads no price list, for it learns prices by paying them: "
-                    "ask without prices."
-                )
-            self.policy.read_price_list(_price_list(self.problem, prices))
-        purchase = self.policy.choose_features()
-        record = Record(self._next_id, tuple(purchase.mask.tolist()), int(purchase.purpose), known)
-        record.reasons = self.policy.reasons(purchase)
-        self._open[record.id] = record
+            self._read_prices(prices)
+        record = CaseRecord(self._next_id, known)
+        record.decide(
+            self._decider.decide(Observation.of_free(self.problem, known), step=0, available=mask)
+        )
+        self._open[self._next_id] = record
         self._next_id += 1
         return self._view(record)
 
-    def round(self, round_id: int) -> Round:
-        """Return an open round again, for instance after `load`."""
-        return self._view(self._find_open(round_id))
+    def observe(
+        self,
+        case: Case | int,
+        values: Mapping[str, Any] | None = None,
+        costs: Mapping[str, float] | None = None,
+        *,
+        available: Iterable[str] | None = None,
+    ) -> Case:
+        """Report what came of a purchase; the policy chooses what to buy next, or the action.
 
-    def tell(self, round_id: int, reward: float) -> None:
-        """Report the reward of a round that has acted, in [0, 1]; the policy learns from it."""
-        record = self._find_open(round_id)
-        if record.action is None:
-            raise OutOfTurn(
-                f"round {round_id} has not acted yet, so it cannot have a reward: call act first, "
-                "or abandon it."
-            )
-        self.policy.update(record.observation(), record.action, reward)
-        record.reward = float(reward)
-        self._close(record, "told")
+        Parameters
+        ----------
+        case : Case or int
+            The case, or its id.
+        values : mapping
+            Values by feature: the name of a level, or a number. What could not be had is left out
+            or None.
+        costs : mapping
+            What was paid, by feature or by bundle. What is left out cost its list price.
+        available : iterable of str, optional
+            The actions to choose from; None means all.
 
-    def abandon(self, round_id: int) -> None:
-        """Close a round whose reward will never come; the policy learns nothing from it."""
-        self._close(self._find_open(round_id), "abandoned")
-
-    def explain(self, round_id: int) -> dict[str, Any]:
-        """Say what is known of a round, in plain JSON values.
-
-        `reasons` say why the features were bought, where the policy tells (see `Policy.reasons`).
-        `action_values` are the policy's at the time of acting: None where it gives none, and None
-        for an action whose value is not finite, such as one that was never tried.
+        Returns
+        -------
+        Case
         """
-        self._require_issued(round_id)
-        record = self._open.get(round_id) or self._closed.get(round_id)
+        record = self._find_open(case)
+        bought = bought_of(self.problem, record, values, costs, most_cost=self._most_cost)
+        mask = action_mask(self.problem, available)
+        seen = record.observing(self.problem.n_features, bought)
+        decision = self._decider.decide(seen, step=len(record.looks), available=mask)
+        # Only now: what is refused changes nothing.
+        record.observe(bought)
+        record.decide(decision)
+        return self._view(record)
+
+    def tell(
+        self, case: Case | int, reward: float | None = None, *, outcome: str | None = None
+    ) -> None:
+        """Report what came of the action; the policy learns from it.
+
+        Parameters
+        ----------
+        case : Case or int
+            The case, or its id.
+        reward : float, optional
+            In money, within the problem's range of rewards.
+        outcome : str, optional
+            What turned out to be true; the reward follows from it.
+        """
+        record = self._find_open(case)
+        record.require_acted()
+        action = record.action
+        assert action is not None
+        money, which = reward_of(self.problem, action, reward, outcome)
+        self._decider.learn(record.observation(self.problem.n_features), action, money, which)
+        record.reward, record.outcome = money, which
+        self._close(record, REWARDED)
+
+    def abandon(self, case: Case | int) -> None:
+        """Close a case whose reward will never come; the policy learns nothing from it."""
+        self._close(self._find_open(case), ABANDONED)
+
+    def case(self, case: Case | int) -> Case:
+        """Return what to do next in an open case, for instance after `load`."""
+        return self._view(self._find_open(case))
+
+    def explain(self, case: Case | int) -> dict[str, Any]:
+        """Say what is known of a case, and why it was decided as it was, in JSON values.
+
+        Returns
+        -------
+        dict
+            `steps` holds each purchase with the policy's `reasons`, where the policy gives them
+            (see `Policy.reasons`). `action_values` are the policy's own at the time of acting,
+            None for an action that was never tried.
+        """
+        key = self._require_issued(case)
+        record = self._open.get(key) or self._closed.get(key)
         if record is None:
             raise RoundClosed(
-                f"round {round_id} is closed and forgotten: only the last {self._history} closed "
-                "rounds are kept, so explain a round sooner or give the agent a longer history."
+                f"case {key} is closed and forgotten: only the last {self._keep} closed cases are "
+                "kept, so explain a case sooner or give the agent a larger `keep`."
             )
         return record.explained(self.problem)
 
@@ -185,6 +283,7 @@ class Agent:
         policy, generator = self.policy, self.policy.rng.bit_generator
         manifest = {
             "kind": _KIND,
+            "format": _FORMAT,
             "problem": self.problem.to_dict(),
             "policy": {
                 "name": registered_name(policy),
@@ -193,7 +292,7 @@ class Agent:
                 "rounds": policy.rounds,
                 "generator": _plain(generator.state),
             },
-            "history": self._history,
+            "keep": self._keep,
             "next_id": self._next_id,
             "open": [record.to_dict() for record in self._open.values()],
             "closed": [record.to_dict() for record in self._closed.values()],
@@ -206,138 +305,93 @@ class Agent:
     ) -> Agent:
         """Read an agent back.
 
-        A policy that is not in the registry is made by `policy`, which is called as
-        `policy(problem, seed=..., **parameters)`.
+        Parameters
+        ----------
+        path : path
+            A file that `save` wrote.
+        policy : callable, optional
+            Makes a policy that is not in the registry, as `policy(problem, seed=..., **parameters)`.
+
+        Returns
+        -------
+        Agent
         """
         manifest, state = read_archive(path)
-        if manifest.get("kind") != _KIND:
-            raise ForeignFile(
-                f"{path} holds {manifest.get('kind')!r}, not an agent: give a file that "
-                "Agent.save wrote."
-            )
+        _require_agent(manifest, str(path))
         problem = Problem.from_dict(manifest["problem"])
-        agent = cls(
-            problem,
-            _restored(problem, manifest["policy"], state, policy),
-            history=manifest["history"],
-        )
+        made = _restored(problem, manifest["policy"], state, policy)
+        if manifest.get("format") != _FORMAT:  # release 0.1: what was open then had other steps
+            agent = cls(problem, made, keep=manifest["history"])
+        else:
+            agent = cls(problem, made, keep=manifest["keep"])
+            agent._open = _records(manifest["open"])
+            agent._closed = _records(manifest["closed"])
         agent._next_id = manifest["next_id"]
-        agent._open = _records(manifest["open"])
-        agent._closed = _records(manifest["closed"])
         return agent
 
-    def _act(
-        self,
-        round_id: int,
-        values: Mapping[str, str],
-        costs: Mapping[str, float],
-        available: Iterable[str] | None,
-    ) -> str:
-        record = self._find_open(round_id)
-        if record.action is not None:
-            raise OutOfTurn(
-                f"round {round_id} has acted already, and its action stands: ask for a new round."
+    def _read_prices(self, prices: Mapping[str, float]) -> None:
+        if not self.policy.reads_price_list:
+            raise InvalidParameter(
+                f"{self.policy!r} reads no price list, since it learns prices by paying them: "
+                "ask without prices."
             )
-        to_buy = record.to_buy(self.problem)
-        _require_exactly(self.problem, values, to_buy, "values", round_id)
-        _require_exactly(self.problem, costs, to_buy, "costs", round_id)
-        features, places = self.problem.features, record.places_to_buy
-        bought = {i: features[i].code(values[features[i].name]) for i in places}
-        paid = {i: _cost(features[i].name, costs) for i in places}
-        mask = None if available is None else _action_mask(self.problem, available)
-        observation = record.observing(bought, paid)
-        action_values = self.policy.action_values(observation)
-        action = self.policy.choose_action(observation, available=mask)
-        # Only now: what is refused changes nothing.
-        record.bought, record.costs, record.seen = bought, paid, observation
-        record.status, record.action, record.action_values = "acted", action, action_values
-        return self.problem.actions[action]
+        self._decider.read_price_list(_price_list(self.problem, prices))
 
-    def _view(self, record: Record) -> Round:
-        return Round(record.id, record.to_buy(self.problem), self)
+    def _view(self, record: CaseRecord) -> Case:
+        names, places = self.problem.feature_names, record.places
+        buy = tuple([names[i] for i in places])
+        price = None
+        if buy and self.problem.prices is not None:
+            price = self.problem.prices.total(buy, [names[i] for i in record.owned()])
+        action = None if record.action is None else self.problem.actions[record.action]
+        return Case(record.id, buy, action, price, self.problem.rewards.unit)
 
-    def _find_open(self, round_id: int) -> Record:
-        self._require_issued(round_id)
-        if round_id not in self._open:
-            end = self._closed[round_id].status if round_id in self._closed else "closed"
+    def _find_open(self, case: Case | int) -> CaseRecord:
+        key = self._require_issued(case)
+        if key not in self._open:
+            end = self._closed[key].end if key in self._closed else "closed"
             raise RoundClosed(
-                f"round {round_id} was {end} before: a round ends once, so this changed nothing."
+                f"case {key} was {end} before: a case ends once, so this changed nothing."
             )
-        return self._open[round_id]
+        return self._open[key]
 
-    def _require_issued(self, round_id: int) -> None:
-        if not is_whole(round_id) or not 0 < round_id < self._next_id:
-            raise UnknownRound(
-                f"round {round_id!r} was never asked for: use the id of a round from ask."
-            )
+    def _require_issued(self, case: Case | int) -> int:
+        key = case.id if isinstance(case, Case) else case
+        if not is_whole(key) or not 0 < int(key) < self._next_id:
+            raise UnknownRound(f"there is no case {key!r}: use a case that ask returned.")
+        return int(key)
 
-    def _close(self, record: Record, status: str) -> None:
-        record.status, record.seen = status, None
-        del self._open[record.id]
-        self._closed[record.id] = record
-        if len(self._closed) > self._history:
+    def _close(self, record: CaseRecord, end: str) -> None:
+        record.close(end)
+        key = int(record.id)
+        del self._open[key]
+        self._closed[key] = record
+        if len(self._closed) > self._keep:
             del self._closed[next(iter(self._closed))]
 
     def __repr__(self) -> str:
-        return f"Agent({self.policy!r}, {len(self._open)} open rounds)"
+        return f"Agent({self.policy!r}, {len(self._open)} open cases)"
 
 
-def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, Record]:
-    return {record.id: record for record in map(Record.from_dict, descriptions)}
-
-
-def _codes(problem: Problem, levels: Mapping[str, str]) -> dict[int, int]:
-    if not levels:
-        return {}
-    features = problem.features
-    positions = sorted(map(problem.feature_index, levels))
-    return {i: features[i].code(levels[features[i].name]) for i in positions}
-
-
-def _cost(name: str, costs: Mapping[str, Any]) -> float:
-    number = as_float(costs[name])
-    if not 0 <= number < math.inf:
-        raise InvalidObservation(
-            f"feature {name!r} cost {costs[name]!r}: a cost is a finite number of at least 0, "
-            "anything else would spoil every later estimate."
-        )
-    return number
+def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, CaseRecord]:
+    return {int(it["id"]): CaseRecord.from_dict(it) for it in descriptions}
 
 
 def _price_list(problem: Problem, prices: Mapping[str, float]) -> NDArray[np.float64]:
     names = problem.feature_names
-    _require_exactly(problem, prices, names, "prices", None)
-    return np.array([_cost(name, prices) for name in names])
-
-
-def _require_exactly(
-    problem: Problem,
-    given: Mapping[str, Any],
-    wanted: Sequence[str],
-    what: str,
-    round_id: int | None,
-) -> None:
-    if len(given) == len(wanted) and all(name in given for name in wanted):
-        return
-    for name in given:
-        problem.feature_index(name)
-    missing = [name for name in wanted if name not in given]
-    extra = [name for name in given if name not in wanted]
-    if missing or extra:
-        where = "the price list" if round_id is None else f"round {round_id}"
-        raise InvalidObservation(
-            f"{what} of {where} lack {missing} and have {extra} too many: give exactly {wanted}, "
-            "for the policy learns what it chose to look at and what that cost."
+    lacking = [name for name in names if name not in prices]
+    extra = [name for name in prices if name not in names]
+    if lacking or extra:
+        raise InvalidField(
+            "prices", f"they lack {lacking} and have unknown features {extra}: give {list(names)}."
         )
-
-
-def _action_mask(problem: Problem, available: Iterable[str]) -> NDArray[np.bool_]:
-    mask = np.zeros(problem.n_actions, dtype=np.bool_)
-    for name in (available,) if isinstance(available, str) else available:
-        mask[problem.action_index(name)] = True
-    if not mask.any():
-        raise InvalidAction("no action is available: at least one must be, or abandon the round.")
-    return mask
+    amounts = [as_float(prices[name]) for name in names]
+    for name, amount in zip(names, amounts, strict=True):
+        if not 0 <= amount < math.inf:
+            raise InvalidField(
+                f"prices.{name}", f"{prices[name]!r} is not a finite number of at least 0."
+            )
+    return np.array(amounts)
 
 
 def _made(
@@ -350,12 +404,70 @@ def _made(
     require_parameters(make, parameters)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
     try:
-        return make(problem, seed=seed, **parameters)
+        return make(problem, seed=seed, **scaled_parameters(make, problem, parameters))
     except TypeError as error:
         raise InvalidParameter(
             f"{name} cannot be made with parameters {sorted(parameters)} ({error}): give the agent "
             "exactly those that the policy takes."
         ) from error
+
+
+def scaled_parameters(
+    make: Callable[..., Policy], problem: Problem, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters as a policy takes them: amounts of money on its own scale."""
+    kind: Any = getattr(make, "__self__", make)  # NCCUCRL2.published is a method of its class
+    amounts = getattr(kind, "amounts", frozenset())
+    return {
+        name: problem.rewards.scaled_cost(value) if name in amounts and _is_number(value) else value
+        for name, value in parameters.items()
+    }
+
+
+def _policy_of(spec: PolicySpec, data: bytes) -> Policy:
+    """Return the policy of a saved agent, for the problem of the specification."""
+    manifest, state = unpack_archive(data, Path(f"the saved agent of {spec.name!r}"))
+    _require_agent(manifest, f"the saved agent of {spec.name!r}")
+    saved = manifest["policy"]
+    if (_shape(Problem.from_dict(manifest["problem"])), saved["name"]) != (
+        _shape(spec.problem),
+        spec.policy,
+    ):
+        raise InvalidSpec(
+            f"the saved agent is a {saved['class']} for other features, levels, actions or another "
+            "policy than the file says: save it anew, or correct the file."
+        )
+    wanted = scaled_parameters(policy_named(spec.policy), spec.problem, spec.parameters)
+    for name, value in wanted.items():
+        before = saved["parameters"].get(name)
+        if before != value and not _nearly(before, value):
+            raise InvalidParameter(
+                f"{name} = {value!r} on the policy's own scale, and the saved agent was made with "
+                f"{before!r}: leave it out, or save an agent anew."
+            )
+    return _restored(spec.problem, saved, state, None)
+
+
+def _require_agent(manifest: Mapping[str, Any], where: str) -> None:
+    if manifest.get("kind") != _KIND:
+        raise ForeignFile(
+            f"{where} holds {manifest.get('kind')!r}, not an agent: give a file that Agent.save "
+            "wrote."
+        )
+
+
+def _shape(problem: Problem) -> tuple[Any, ...]:
+    """Return what a policy's codes mean; prices and rewards may have changed since it was saved."""
+    return tuple((it.name, it.levels) for it in problem.features), problem.actions
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _nearly(one: Any, other: Any) -> bool:
+    """Whether they are the same number but for the rounding of a scale."""
+    return _is_number(one) and _is_number(other) and math.isclose(one, other)
 
 
 def _restored(
