@@ -28,7 +28,7 @@ class Means(Policy):
         self.sums = np.zeros((int(problem.levels[0]) + 1, problem.n_actions))
         self.counts = np.zeros_like(self.sums)
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         mask = np.zeros(self.problem.n_features, dtype=np.bool_)
         mask[0] = self.counts.sum() % 7 < 4
         mask[-1] |= self.rng.random() < 0.2
@@ -39,7 +39,9 @@ class Means(Policy):
             return int(self.rng.choice(np.flatnonzero(available)))
         return int(np.argmax(np.where(available, self._action_values(observation), -1.0)))
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         self.sums[observation.codes[0], action] += reward
         self.counts[observation.codes[0], action] += 1
 
@@ -67,13 +69,15 @@ class ForgetsItsParameter(Means):
 
 
 class WrongMask(Means):
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         return Purchase(np.ones(self.problem.n_features + 1, dtype=np.bool_))
 
 
 class TalkativeUpdate(Means):
-    def update(self, observation: Observation, action: int, reward: float) -> Any:  # type: ignore[misc]
-        super().update(observation, action, reward)
+    def update(  # type: ignore[misc]
+        self, observation: Observation, action: int, reward: float, *, outcome: int | None = None
+    ) -> Any:
+        super().update(observation, action, reward, outcome=outcome)
         return self
 
 
@@ -86,8 +90,10 @@ class IgnoresAvailable(Means):
 
 
 class EditsObservation(Means):
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
-        super()._update(observation, action, reward)
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
+        super()._update(observation, action, reward, outcome)
         observation.codes.flags.writeable = True
         observation.codes[0] = 0
 
@@ -95,11 +101,11 @@ class EditsObservation(Means):
 class EditsOldPurchase(Means):
     old: Purchase | None = None
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         if self.old is not None:
             self.old.mask.flags.writeable = True
             self.old.mask[:] = True
-        self.old = super()._choose_features()
+        self.old = super()._choose_features(known)
         return self.old
 
 
@@ -158,15 +164,17 @@ class PeeksAtRewards(Means):
 
 
 class PeeksAtCosts(Means):
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         world = hidden_tables()
         return Purchase(world.costs[self.rounds % len(world.costs)] < 0.1)
 
 
 class LearnsFirstValidatesLater(Means):
-    def update(self, observation: Observation, action: int, reward: float) -> None:  # type: ignore[misc]
+    def update(  # type: ignore[misc]
+        self, observation: Observation, action: int, reward: float, *, outcome: int | None = None
+    ) -> None:
         self.sums[0, 0] += 1
-        super().update(observation, action, reward)
+        super().update(observation, action, reward, outcome=outcome)
 
 
 class AcceptsAnyReward(Means):
@@ -187,22 +195,26 @@ class RemembersObservation(Means):
         self.last = observation
         return super()._choose_action(observation, available)
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         assert self.last is not None
-        super()._update(self.last, action, reward)
+        super()._update(self.last, action, reward, outcome)
 
 
 class RemembersPurpose(Means):
     exploring = False
 
-    def _choose_features(self) -> Purchase:
-        purchase = super()._choose_features()
+    def _choose_features(self, known: Observation) -> Purchase:
+        purchase = super()._choose_features(known)
         self.exploring = bool(purchase.purpose)
         return purchase
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         if not self.exploring:
-            super()._update(observation, action, reward)
+            super()._update(observation, action, reward, outcome)
 
 
 class RemembersBesideWhatItLearns(Means):
@@ -216,11 +228,13 @@ class RemembersBesideWhatItLearns(Means):
         self.table[0, -1] = observation.codes[0]
         return super()._choose_action(observation, available)
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         state = int(self.table[0, -1])
         self.table[state, action] += 0.3 * (reward - self.table[state, action])
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         return Purchase.everything(self.problem)
 
     def _action_values(self, observation: Observation) -> NDArray[np.float64]:
@@ -230,21 +244,25 @@ class RemembersBesideWhatItLearns(Means):
 class OneRoundAtATime(Means):
     due = 0
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         if self.due:
             raise RuntimeError("the last round has had no reward")
         self.due = 1
-        return super()._choose_features()
+        return super()._choose_features(known)
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         self.due = 0
-        super()._update(observation, action, reward)
+        super()._update(observation, action, reward, outcome)
 
 
 class DividesByCost(Means):
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         _ = reward / observation.total_cost if observation.mask.any() else 0
-        super()._update(observation, action, reward)
+        super()._update(observation, action, reward, outcome)
 
 
 class NeedsTwoActions(Means):
@@ -258,8 +276,10 @@ class Hoarder(Means):
         super().__init__(problem, seed=seed)
         self.log: list[tuple[int, float]] = []
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
-        super()._update(observation, action, reward)
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
+        super()._update(observation, action, reward, outcome)
         self.log.append((action, reward))
 
 
@@ -282,6 +302,32 @@ class SharesState(Means):
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         self.sums, self.counts = state["sums"], state["counts"]
+
+
+class BuysWhatIsKnown(Means):
+    def choose_features(self, known: Observation | None = None) -> Purchase:  # type: ignore[misc]
+        if known is None:
+            return super().choose_features()
+        self._require_observation(known)
+        return self._choose_features(known)
+
+
+class RemembersItsStep(Means):
+    stepwise = True
+    step = 0
+
+    def _choose_features(self, known: Observation) -> Purchase:
+        self.step = 1 - self.step
+        return Purchase(np.arange(self.problem.n_features) == self.step)
+
+
+class NeedsTheOutcome(Means):
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
+        if self.problem.outcomes is not None:
+            _ = self.sums[outcome % 2]  # type: ignore[operator]
+        super()._update(observation, action, reward, outcome)
 
 
 BROKEN_POLICIES: dict[type[Policy], str] = {
@@ -308,6 +354,9 @@ BROKEN_POLICIES: dict[type[Policy], str] = {
     OneRoundAtATime: "update_needs_only_its_arguments",
     RemembersBesideWhatItLearns: "rewards_in_any_order",
     DividesByCost: "accepts_whatever_is_seen",
+    BuysWhatIsKnown: "free_values_come_first",
+    RemembersItsStep: "steps_end",
+    NeedsTheOutcome: "outcomes_may_be_told",
     NeedsTwoActions: "any_size_of_problem",
     Hoarder: "memory_is_bounded",
     ValuesDraw: "action_values_are_a_peek",
@@ -320,6 +369,7 @@ class Table:
     """Correct: a small world drawn from a seed."""
 
     horizon = 80
+    free = np.array([False, False])
 
     def __init__(self) -> None:
         self.problem = Problem.anonymous((2, 3), 2)
@@ -331,21 +381,25 @@ class Table:
             self.codes = rng.integers(self.problem.levels, size=(self.horizon, 2))
             self.costs = rng.random((self.horizon, 2))
             self.rewards = rng.random((self.horizon, 2))
-        self.t, self.revealed = 0, False
+        self.t, self.revealed, self.bought = 0, False, np.zeros(2, np.bool_)
+
+    def known(self) -> Observation:
+        if self.t >= self.horizon:
+            raise EnvironmentEnded("all rounds are played: reset.")
+        return self.observation(Purchase(self.bought))
 
     def reveal(self, purchase: Purchase) -> Observation:
         if self.t >= self.horizon:
             raise EnvironmentEnded("all rounds are played: reset.")
-        if self.revealed:
-            raise OutOfTurn("revealed already: step.")
         if purchase.mask.shape != (2,):
             raise InvalidPurchase("two features: give two flags.")
         self.revealed = True
-        return self.observation(purchase)
+        self.bought = self.bought | (purchase.mask & ~self.free)
+        return self.observation(Purchase(self.bought, purchase.purpose))
 
     def observation(self, purchase: Purchase) -> Observation:
         return Observation(
-            np.where(purchase.mask, self.codes[self.t], -1),
+            np.where(purchase.mask | self.free, self.codes[self.t], -1),
             np.where(purchase.mask, self.costs[self.t], np.nan),
             purchase.purpose,
         )
@@ -356,7 +410,7 @@ class Table:
         if action not in (0, 1):
             raise InvalidAction("two actions: give 0 or 1.")
         reward = self.reward(action)
-        self.t, self.revealed = self.t + 1, False
+        self.t, self.revealed, self.bought = self.t + 1, False, np.zeros(2, np.bool_)
         return reward
 
     def reward(self, action: int) -> float:
@@ -412,9 +466,31 @@ class GrowsDearer(Table):
 
 
 class SellsTwice(Table):
+    """Charges once more for what is known already."""
+
     def reveal(self, purchase: Purchase) -> Observation:
-        self.revealed = False
-        return super().reveal(purchase)
+        again = purchase.mask & self.bought
+        seen = super().reveal(purchase)
+        return Observation(seen.codes, np.where(again, 2 * seen.costs, seen.costs), seen.purpose)
+
+
+class ChargesForFreeValues(Table):
+    free = np.array([True, False])
+
+    def known(self) -> Observation:
+        seen = super().known()
+        return Observation(seen.codes, np.where(seen.free, 0.0, seen.costs))
+
+
+class ActsUnseen(Table):
+    def step(self, action: int) -> float:
+        self.revealed = True
+        return super().step(action)
+
+
+class TellsUndeclaredOutcomes(Table):
+    def outcome(self) -> int:
+        return 1
 
 
 class WrapsActions(Table):
@@ -443,7 +519,10 @@ BROKEN_ENVIRONMENTS: dict[type[Table], str] = {
     OwnRandomness: "same_seed_same_world",
     RedrawsOnReset: "reset_replays",
     GrowsDearer: "world_ignores_the_player",
-    SellsTwice: "rounds_take_turns",
+    SellsTwice: "steps_add_up",
+    ChargesForFreeValues: "shows_exactly_what_was_bought",
+    TellsUndeclaredOutcomes: "outcomes_are_declared",
+    ActsUnseen: "rounds_take_turns",
     WrapsActions: "refused_input_changes_nothing",
     CountsRefusedPurchases: "refused_input_changes_nothing",
     NeverEnds: "ends_at_its_horizon",

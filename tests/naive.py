@@ -8,6 +8,7 @@ Numbers within TIE of the largest count as equally large. Scout's twin is in nai
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -131,6 +132,11 @@ class Twin:
         self.levels = tuple(int(n) for n in levels)
         self.n_actions = n_actions
         self.history: list[Round] = []
+        self.known: Codes = (NOT_BOUGHT,) * len(self.levels)
+
+    def read_known(self, known: Codes) -> None:
+        """Take the free values of the round."""
+        self.known = known
 
     def read_draws(self, draws: Sequence[float]) -> None:
         pass
@@ -439,7 +445,7 @@ class NCCUCRL2(Lookers):
         radius = self.cost_scale * min(self.cost_range, math.sqrt(2 * log / max(1, count)))
         if not self.observed_range:
             return radius
-        paid = [cost for r in self.history for i, cost in enumerate(r.costs) if r.bought(i)]
+        paid = [cost for r in self.history for cost in r.costs if not math.isnan(cost)]
         return radius * (max(paid) - min(paid)) if paid else 0.0
 
     def probability_radius(self, count: int) -> float:
@@ -461,7 +467,7 @@ class NCCUCRL2(Lookers):
         """Return c~ (15) of every feature."""
         prices = []
         for i in range(len(self.levels)):
-            paid = [r.costs[i] for r in self.in_window() if r.bought(i)]
+            paid = [r.costs[i] for r in self.in_window() if not math.isnan(r.costs[i])]
             prices.append(sum(paid) / max(1, len(paid)) - self.cost_radius(len(paid)))
         return prices
 
@@ -516,7 +522,7 @@ class SimOOS(Lookers):
         prices = [0.0] * len(self.levels)
         for r in self.history:
             for i in range(len(prices)):
-                if r.bought(i):
+                if not math.isnan(r.costs[i]):
                     prices[i] = r.costs[i]
         return prices
 
@@ -606,7 +612,8 @@ class Oracle(Twin):
         return self.now()[0], 0
 
     def values(self, codes: Codes) -> list[float]:
-        return self.now()[1][codes]
+        mask, values = self.now()
+        return values[part(codes, mask)]
 
 
 # The loop.
@@ -620,14 +627,24 @@ class Played:
     costs: Floats
 
 
-def run(twin: Twin, contexts: Ints, rewards: Floats, costs: Floats, draws: Floats) -> Played:
+def run(
+    twin: Twin,
+    contexts: Ints,
+    rewards: Floats,
+    costs: Floats,
+    draws: Floats,
+    free: Sequence[bool] | None = None,
+) -> Played:
     """Play all rounds of the table; `draws` (T, k) are the policy's uniform numbers."""
     observed, actions, gained, paid = [], [], [], []
+    always = tuple(free or [False] * contexts.shape[1])
     for t, codes in enumerate(contexts.tolist()):
+        twin.read_known(part(codes, always))
         twin.read_prices(costs[t].tolist())
         twin.read_draws(draws[t].tolist())
-        mask, purpose = twin.choose_features()
-        seen = part(codes, mask)
+        chosen, purpose = twin.choose_features()
+        mask = tuple(wanted and not given for wanted, given in zip(chosen, always, strict=True))
+        seen = part(codes, tuple(map(operator.or_, mask, always)))
         prices = [c if wanted else math.nan for c, wanted in zip(costs[t], mask, strict=True)]
         action = twin.choose_action(seen, draws[t].tolist(), purpose, range(twin.n_actions))
         reward = float(rewards[t, action])

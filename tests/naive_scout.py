@@ -254,6 +254,29 @@ def value_of_set(listed: Mapping[Set, float], means: Means, it: Set) -> float:
     return sum(best) / len(best) if best else -math.inf
 
 
+def given(mean: float, known: tuple[float, float]) -> float:
+    """Return the mean of a set's own cell, drawn towards the average over the listed sets."""
+    n, total = known
+    return (total + set_values.REFINED_PULLS * mean) / (n + set_values.REFINED_PULLS)
+
+
+def values_given(
+    tables: Tables, listed: Mapping[Set, float], means: Means, it: Set, n_actions: int
+) -> dict[int, float]:
+    """Return max_a m(a, psi_I) in every state that shows I, by the state's number."""
+    values = {}
+    for t, (codes, of_set) in enumerate(means):
+        if set(it) <= set(seen_in(codes)):
+            best = 0.0
+            for a in range(n_actions):
+                mean = average(listed, it, lambda other, a=a, of=of_set: of[other][a])  # type: ignore[misc]
+                if it in tables.sets:
+                    mean = given(mean, tables.known[cell(it, codes, a)])
+                best = max(best, mean)
+            values[t] = best
+    return values
+
+
 def candidates(listed: Mapping[Set, float], sets: Sequence[Set]) -> list[Set]:
     """Return the unions of two listed sets, or of one with itself, each once."""
     found: list[Set] = []
@@ -470,6 +493,8 @@ class Scout(Twin):
         self.restarts, self.restored = 0, 0
         self.stale = False
         self.draws: Sequence[float] = ()
+        self.compared: list[Set] = []
+        self.compared_by: tuple[dict[Set, float], Means] = ({}, [])
 
     def read_draws(self, draws: Sequence[float]) -> None:
         self.draws = draws
@@ -501,6 +526,7 @@ class Scout(Twin):
         self.listed = short_list(self.log_weights)
         self.certainty = math.exp(max(self.log_weights.values()))
         self.stale = False
+        self.compared = []
         if not self.last_states:
             self.in_use, self.value = (), 0.0
             return
@@ -508,17 +534,45 @@ class Scout(Twin):
             self.tables, self.listed, self.last_states, self.n_actions, self.blind_mean
         )
         worth: dict[Set, float] = {}
-        for it in candidates(self.listed, self.tables.sets):
+        self.compared = candidates(self.listed, self.tables.sets)
+        self.compared_by = dict(self.listed), means
+        for it in self.compared:
             reward = value_of_set(self.listed, means, it)
             price = sum(self.prices[i].mean for i in it)
             worth[it] = within_budget(reward, price, worth.get((), reward), self.budget)
         self.in_use = max(worth, key=lambda it: worth[it])
         self.value = worth[self.in_use]
 
+    def best_set_given(self) -> Set:
+        """Return the set that is worth most with the free values of the round."""
+        if not self.compared:
+            return self.in_use
+        free, worth = seen_in(self.known), {}
+        listed, means = self.compared_by
+        for it in self.compared:
+            whole = tuple(sorted({*it, *free}))
+            values = values_given(self.tables, listed, means, whole, self.n_actions)
+            alike = [
+                value
+                for t, value in values.items()
+                if all(means[t][0][i] == self.known[i] for i in free)
+            ]
+            reward = -math.inf
+            if values:
+                prior = set_values.FREE_PRIOR
+                everywhere = sum(values.values()) / len(values)
+                reward = (sum(alike) + prior * everywhere) / (len(alike) + prior)
+            price = sum(self.prices[i].mean for i in it if i not in free)
+            worth[it] = within_budget(reward, price, worth.get((), reward), self.budget)
+        best = max(worth, key=lambda it: worth[it])
+        whole = tuple(sorted({*best, *free}))
+        return whole if whole in self.tables.sets else best
+
     def explored(self) -> Set:
         return tuple(
             i
             for i, price in enumerate(self.prices)
+            if self.known[i] == NOT_BOUGHT
             if self.age <= scout.YOUNG or price.seen == 0 or price.mean < self.headroom
         )
 
@@ -561,26 +615,39 @@ class Scout(Twin):
             self.choose_set()
         if self.spent > 0 and self.spent > self.budget * self.rounds:
             return (False,) * len(self.levels), scout.SAVE
-        chance, kind, bought = self.epsilon(), scout.EXPLOIT, self.in_use
+        free = seen_in(self.known)
+        in_use = self.best_set_given() if free else self.in_use
+        chance, kind, bought = self.epsilon(), scout.EXPLOIT, in_use
         draw, another = self.draws[:2]
         if draw < chance:
             kind, bought = scout.EXPLORE, some_of(self.explored(), (), self.most, another)
         elif self.probes_due or draw < chance + self.probes():
             kind = scout.PROBE
-            bought = some_of(self.explored(), self.in_use, self.most, another)
+            kept = tuple(i for i in in_use if i not in free)
+            bought = some_of(self.explored(), kept, self.most, another)
         mask = tuple(i in bought for i in range(len(self.levels)))
-        return mask, scout.KINDS * self.ticket() + kind
+        purpose = scout.KINDS * self.ticket(in_use) + kind
+        return mask, purpose + (scout.GIVEN if free else 0)
 
-    def ticket(self) -> int:
+    def ticket(self, in_use: Set) -> int:
         """Return a number for the set in use, and for which time it has tables."""
-        self.tickets.append((self.in_use, self.births.get(self.in_use, 0)))
+        self.tickets.append((in_use, self.births.get(in_use, 0)))
         return len(self.tickets) - 1
+
+    def expected(self, purpose: int, basis: Set, codes: Codes, action: int) -> tuple[float, float]:
+        """Return what an action is predicted to pay, by the set's own cell with free values."""
+        mean, number = self.predicted(basis, codes, action)
+        if purpose < scout.GIVEN or basis not in self.tables.sets:
+            return mean, number
+        known = self.tables.known[cell(basis, codes, action)]
+        return given(mean, known), known[0] + set_values.REFINED_PULLS
 
     def basis(self, purpose: int, observed: Set) -> Set:
         kind = purpose % scout.KINDS
         if kind == scout.EXPLORE:
             return ()
-        planned, birth = self.tickets[purpose // scout.KINDS] if kind != scout.SAVE else ((), 0)
+        ticket = purpose % scout.GIVEN // scout.KINDS
+        planned, birth = self.tickets[ticket] if kind != scout.SAVE else ((), 0)
         if planned not in self.tables.sets or self.births.get(planned, 0) != birth:
             return observed
         if kind != scout.PROBE and observed in self.tables.fixed:
@@ -598,7 +665,7 @@ class Scout(Twin):
         stream, basis = Stream(draws[2]), self.basis(purpose, seen_in(codes))
         drawn = []
         for a in range(self.n_actions):
-            mean, number = self.predicted(basis, codes, a)
+            mean, number = self.expected(purpose, basis, codes, a)
             mean = min(max(mean, scout.LEAST_CHANCE), 1 - scout.LEAST_CHANCE)
             size = number / self.phi(a) + scout.THOMPSON_PULLS
             drawn.append(stream.beta(mean * size, (1 - mean) * size))
@@ -622,13 +689,15 @@ class Scout(Twin):
         kind, observed = purpose % scout.KINDS, seen_in(codes)
         basis = self.basis(purpose, observed)
         for i in observed:
+            if math.isnan(costs[i]):
+                continue
             self.spent += costs[i]
             if self.prices[i].pay(costs[i]):
                 self.probes_due, self.stale = scout.PROBES_AFTER_ALARM, True
         if self.recall and self.restarts and self.age < scout.RECOGNITION:
             self.recognise(observed, codes, action, reward)
         if kind != scout.EXPLORE:
-            self.judge(basis, codes, action, reward)
+            self.judge(purpose, basis, codes, action, reward)
         if kind in (scout.EXPLOIT, scout.SAVE):
             self.habits = [scout.ACTION_MEMORY * f for f in self.habits]
             self.habits[action] += 1 - scout.ACTION_MEMORY
@@ -741,8 +810,8 @@ class Scout(Twin):
                 if played.teaches(it):
                     self.tables.learn_wide(it, played.codes, played.action, played.reward)
 
-    def judge(self, basis: Set, codes: Codes, action: int, reward: float) -> None:
-        mean, number = self.predicted(basis, codes, action)
+    def judge(self, purpose: int, basis: Set, codes: Codes, action: int, reward: float) -> None:
+        mean, number = self.expected(purpose, basis, codes, action)
         if number < scout.ENOUGH_TO_JUDGE:
             return
         p, phi = clip(mean), self.phi(action)

@@ -46,11 +46,13 @@ class Everything(Means):
         super().__init__(problem, **settings)
         self.told: list[tuple[Observation, int, float]] = []
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         return Purchase(np.ones(self.problem.n_features, dtype=np.bool_), purpose=41)
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
-        super()._update(observation, action, reward)
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
+        super()._update(observation, action, reward, outcome)
         self.told.append((observation, action, reward))
 
 
@@ -84,7 +86,7 @@ def test_a_round_goes_from_names_to_codes_and_back() -> None:
 
 def test_a_free_feature_is_seen_even_if_it_was_not_asked_for() -> None:
     class Nothing(Everything):
-        def _choose_features(self) -> Purchase:
+        def _choose_features(self, known: Observation) -> Purchase:
             return Purchase.nothing(self.problem)
 
     policy = Nothing(PROBLEM, seed=1)

@@ -11,11 +11,12 @@ from broken_policies import BROKEN_ENVIRONMENTS, BROKEN_POLICIES, Means, Table
 from thrifty.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS, check_environment, check_policy
 from thrifty.checks.memory import deep_size, snapshot
 from thrifty.checks.tables import Tables, play_rounds
+from thrifty.environments import Replay
 from thrifty.errors import CheckFailed, InvalidParameter, UnknownName
 from thrifty.parameters import Whole
 from thrifty.policy import Policy
-from thrifty.problem import Problem
-from thrifty.rounds import Purchase
+from thrifty.problem import Bundle, Feature, Group, PriceList, Problem
+from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 
 
@@ -38,7 +39,7 @@ def test_a_broken_environment_fails_the_check_of_what_it_breaks(
 
 def test_what_was_forgotten_is_named() -> None:
     class WithoutUpdate(Policy):
-        def _choose_features(self) -> Purchase:
+        def _choose_features(self, known: Observation) -> Purchase:
             return Purchase.everything(self.problem)
 
         def _choose_action(self, observation: object, available: object) -> int:
@@ -59,7 +60,7 @@ def test_what_was_forgotten_is_named() -> None:
         check_policy(WithoutUpdate)
     with pytest.raises(InvalidParameter, match="does not call super"):
         check_policy(WithoutSuper)
-    with pytest.raises(CheckFailed, match="it has no reveal, step"):
+    with pytest.raises(CheckFailed, match="it has no known, reveal, step"):
         check_environment(WithoutStep())  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match=r"^Table is a class"):
         check_environment(Table)  # type: ignore[arg-type]
@@ -93,12 +94,12 @@ class Window(Means):
         self.recent: list[tuple[Any, ...]] = []
         self.asked = 0
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         self.asked += 1
-        return super()._choose_features()
+        return super()._choose_features(known)
 
-    def _update(self, observation: Any, action: int, reward: float) -> None:
-        super()._update(observation, action, reward)
+    def _update(self, observation: Any, action: int, reward: float, outcome: int | None) -> None:
+        super()._update(observation, action, reward, outcome)
         self.recent.append((observation, action, reward))
         if len(self.recent) > 10:
             old, action, reward = self.recent.pop(0)
@@ -114,6 +115,42 @@ def test_a_policy_with_a_window_and_a_horizon_passes() -> None:
     check_policy(functools.partial(Window, horizon=50))
 
 
+class InSteps(Means):
+    """Correct: buys the first feature and, only where its level is 1, the last one."""
+
+    stepwise = True
+
+    def _choose_features(self, known: Observation) -> Purchase:
+        mask = np.zeros(self.problem.n_features, dtype=np.bool_)
+        mask[0] = True
+        mask[-1] = known.codes[0] == 1
+        return Purchase(mask, purpose=int(known.codes[0]))
+
+
+def test_a_stepwise_policy_passes() -> None:
+    check_policy(InSteps)
+
+
+def test_an_environment_with_free_values_fees_bundles_and_outcomes_passes() -> None:
+    rng = np.random.default_rng(1)
+    problem = Problem(
+        tuple(Feature(name, ("0", "1")) for name in "abcd"),
+        ("x", "y"),
+        outcomes={"x": {"good": 10, "bad": -10}, "y": 0},
+        prices=PriceList(groups=[Group("g", ("a", "b"), 2.0)], bundles=[Bundle("p", ("c", "d"))]),
+    )
+    shape = (70, 4)
+    world = Replay(
+        rng.integers(0, 2, shape),
+        rng.random((70, 2)),
+        rng.random(shape),
+        free=[False, True, False, False],
+        outcomes=rng.integers(0, 2, 70),
+        problem=problem,
+    )
+    check_environment(world)
+
+
 def test_a_policy_that_reads_the_price_list_passes() -> None:
     class Bargains(Means):
         reads_price_list = True
@@ -121,7 +158,7 @@ def test_a_policy_that_reads_the_price_list_passes() -> None:
         def read_price_list(self, prices: Any) -> None:
             self.prices = np.array(prices)
 
-        def _choose_features(self) -> Purchase:
+        def _choose_features(self, known: Observation) -> Purchase:
             return Purchase(self.prices < 0.1)
 
         def get_state(self) -> Any:
@@ -192,6 +229,9 @@ def test_an_endless_environment_passes() -> None:
 
         def reset(self, *, seed: Seed = None) -> None:
             self.table.reset(seed=seed)
+
+        def known(self) -> Any:
+            return self.table.known()
 
         def reveal(self, purchase: Purchase) -> Any:
             return self.table.reveal(purchase)

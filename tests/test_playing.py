@@ -29,7 +29,7 @@ class Scripted(Policy):
         self.actions = iter([0, 1, 1])
         self.told: list[tuple[list[int], int, int, float]] = []
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         return Purchase(next(self.masks), purpose=len(self.told) + 7)
 
     def _choose_action(self, observation: Observation, available: Any) -> int:
@@ -37,7 +37,9 @@ class Scripted(Policy):
         assert observation.purpose == len(self.told) + 7
         return next(self.actions)
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         self.told.append((observation.codes.tolist(), observation.purpose, action, reward))
 
 

@@ -300,7 +300,7 @@ class Stubborn(Policy):
         super().__init__(problem)
         self.mask, self.action = mask, action
 
-    def _choose_features(self) -> Purchase:
+    def _choose_features(self, known: Observation) -> Purchase:
         return Purchase(self.mask)
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
@@ -308,7 +308,9 @@ class Stubborn(Policy):
         action: int = self.action
         return action
 
-    def _update(self, observation: Observation, action: int, reward: float) -> None:
+    def _update(
+        self, observation: Observation, action: int, reward: float, outcome: int | None
+    ) -> None:
         assert type(action) is int
         assert type(reward) is float
         assert observation is SEEN

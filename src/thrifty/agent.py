@@ -310,7 +310,8 @@ class Agent:
         path : path
             A file that `save` wrote.
         policy : callable, optional
-            Makes a policy that is not in the registry, as `policy(problem, seed=..., **parameters)`.
+            Makes a policy that is not in the registry, as
+            `policy(problem, seed=..., **parameters)`.
 
         Returns
         -------
@@ -417,7 +418,7 @@ def scaled_parameters(
 ) -> dict[str, Any]:
     """Return the parameters as a policy takes them: amounts of money on its own scale."""
     kind: Any = getattr(make, "__self__", make)  # NCCUCRL2.published is a method of its class
-    amounts = getattr(kind, "amounts", frozenset())
+    amounts: frozenset[str] = getattr(kind, "amounts", frozenset())
     return {
         name: problem.rewards.scaled_cost(value) if name in amounts and _is_number(value) else value
         for name, value in parameters.items()

@@ -86,7 +86,7 @@ class RewardRange:
         return number
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Outcomes:
     """What can turn out to be true of a case, and what each action then pays, in money.
 

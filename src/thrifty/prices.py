@@ -66,7 +66,7 @@ class Bundle:
             object.__setattr__(self, "price", price)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class PriceList:
     """What it costs to look, in money: known to everybody before anything is bought.
 
@@ -90,8 +90,8 @@ class PriceList:
     """
 
     prices: Mapping[str, float]
-    groups: tuple[Group, ...] = ()
-    bundles: tuple[Bundle, ...] = ()
+    groups: tuple[Group, ...]
+    bundles: tuple[Bundle, ...]
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from thrifty.prices import Bundle, Group, PriceList
 __all__ = ["Bundle", "Feature", "Group", "Outcomes", "PriceList", "Problem", "RewardRange"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Problem:
     """The features 1..D and the actions 1..A of the paper, by name.
 
@@ -54,9 +54,9 @@ class Problem:
 
     features: tuple[Feature, ...]
     actions: tuple[str, ...]
-    outcomes: Outcomes | None = None
-    prices: PriceList | None = None
-    rewards: RewardRange = RewardRange()
+    outcomes: Outcomes | None
+    prices: PriceList | None
+    rewards: RewardRange
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def expected_regret(run: Run, world: Drawable | Callable[[int], Drawable]) -> Fl
     then every seed is compared with the world of its own.
 
     It is `rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t)`, where psi_t is the partial
-    state that was bought or free. Given everything before round t, and so I_t and the rule h_t, psi_t
+    state that was bought or free. Given everything before round t, so I_t and the rule h_t, psi_t
     occurs with probability p(psi): the expectation of r_t(h_t(psi_t), psi_t) is the reward part of
     equation (2), and that of the whole is `rho*_t - rho_t` of the policy, the term of equation (6).
     The noise of rewards and costs is gone; only the chance of which psi_t comes up is left, so a

@@ -14,6 +14,7 @@ from thrifty.environments import Replay, World, nursery
 from thrifty.playing import play
 from thrifty.policies import POLICIES
 from thrifty.policy import Policy
+from thrifty.problem import Bundle, Group, PriceList, Problem
 from thrifty.rounds import Run
 from thrifty.seeds import generator, policy_seed, world_seed
 from thrifty.simulation import simulate
@@ -55,9 +56,37 @@ REPAIRED = {
     "clip": True,
     "observed_range": True,
 }
+
+
+def with_free_values(seed: int) -> Replay:
+    """Return rounds in which the second feature is free."""
+    replay = SMALL_WORLD.draw(world_seed(seed))
+    return Replay(
+        replay.contexts,
+        replay.rewards,
+        replay.costs,
+        free=[False, True, False],
+        problem=replay.problem,
+        reward_changes=replay.reward_changes,
+        cost_changes=replay.cost_changes,
+    )
+
+
+def with_fees(seed: int) -> Replay:
+    """Return rounds in which two features share a setup fee and two are sold together."""
+    replay = SMALL_WORLD.draw(world_seed(seed))
+    prices = PriceList(
+        groups=[Group("blood", ("x1", "x2"), setup=0.125)], bundles=[Bundle("both", ("x2", "x3"))]
+    )
+    problem = Problem(replay.problem.features, replay.problem.actions, prices=prices)
+    return Replay(replay.contexts, replay.rewards, replay.costs, problem=problem)
+
+
 WORLDS: dict[str, World | Callable[[int], Replay]] = {
     "small": SMALL_WORLD,
     "nursery": nursery.shuffled,
+    "free values": with_free_values,
+    "fees": with_fees,
 }
 
 
@@ -98,7 +127,8 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
     published = {"sweep_first": True, "simplex": False, "whole_window": True, "last_tie": True}
     if name == "oracle":
         changes = {*replay.reward_changes, *replay.cost_changes}
-        return naive.Oracle(replay.contexts, replay.rewards, replay.costs, levels, changes)
+        costs = np.where(replay.free, 0.0, replay.costs)
+        return naive.Oracle(replay.contexts, replay.rewards, costs, levels, changes)
     if name.startswith("ncc"):
         parameters["horizon"] = horizon
     if name == "ncc-ucrl2-published":
@@ -127,6 +157,7 @@ def cut(replay: Replay, rounds: int) -> Replay:
         replay.contexts[:rounds],
         replay.rewards[:rounds],
         replay.costs[:rounds],
+        replay.free,
         problem=replay.problem,
         reward_changes=[t for t in replay.reward_changes if t < rounds],
         cost_changes=[t for t in replay.cost_changes if t < rounds],
@@ -138,13 +169,21 @@ def assert_like_the_twin(name: str, replay: Replay, seed: int, **parameters: Any
     run = simulate(name, replay, seeds=[seed], **parameters)[0]
     draws = generator(policy_seed(seed)).random((rounds, DRAWS.get(name, 0)))
     twin = twin_of(name, replay, rounds, **parameters)
-    assert_same(run, naive.run(twin, replay.contexts, replay.rewards, replay.costs, draws))
+    tables = (replay.contexts, replay.rewards, replay.costs)
+    assert_same(run, naive.run(twin, *tables, draws, replay.free.tolist()))
 
 
 @pytest.mark.parametrize("seed", range(4) if COMPILED else range(2))
 @pytest.mark.parametrize("name", COMPILED_POLICIES)
 def test_the_twins_in_a_small_world(name: str, seed: int) -> None:
     replay = cut(world_of("small", seed), 120)
+    assert_like_the_twin(name, replay, seed, **PARAMETERS.get(name, {}))
+
+
+@pytest.mark.parametrize("seed", range(3) if COMPILED else range(1))
+@pytest.mark.parametrize("name", COMPILED_POLICIES)
+def test_the_twins_with_free_values(name: str, seed: int) -> None:
+    replay = cut(with_free_values(seed), 120)
     assert_like_the_twin(name, replay, seed, **PARAMETERS.get(name, {}))
 
 

@@ -106,7 +106,8 @@ def played_like_the_twin(world: World, seed: int, **limits: Any) -> tuple[Scout,
     policy = Scout(world.problem, seed=policy_seed(seed), **limits)
     draws = generator(policy_seed(seed)).random((world.horizon, 3))
     twin = naive_scout.Scout(world.problem.levels.tolist(), world.problem.n_actions, **limits)
-    played = naive.run(twin, replay.contexts, replay.rewards, replay.costs, draws)
+    tables = (replay.contexts, replay.rewards, replay.costs)
+    played = naive.run(twin, *tables, draws, replay.free.tolist())
     assert_same(play(policy, replay), played)
     return policy, twin
 

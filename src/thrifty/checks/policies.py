@@ -21,15 +21,17 @@ from thrifty.checks.failing import require, require_refused, run_checks
 from thrifty.checks.memory import deep_size, differences, snapshot
 from thrifty.checks.subject import ROUNDS, Subject
 from thrifty.checks.tables import (
+    Decision,
     Tables,
     ask,
     first_difference,
+    look,
     play_round,
     play_rounds,
 )
 from thrifty.errors import InvalidInput, SaveError, ThriftyError
 from thrifty.policy import Policy
-from thrifty.problem import Problem
+from thrifty.problem import Problem, RewardRange
 from thrifty.rounds import Observation, Purchase
 
 
@@ -47,11 +49,11 @@ def check_policy(
     which copies are checked. Without a `problem` a small one is used.
 
     >>> class Glutton(Policy):
-    ...     def _choose_features(self):
+    ...     def _choose_features(self, known):
     ...         return Purchase.everything(self.problem)
     ...     def _choose_action(self, observation, available):
     ...         return 0
-    ...     def _update(self, observation, action, reward):
+    ...     def _update(self, observation, action, reward, outcome):
     ...         pass
     >>> check_policy(Glutton)
     Traceback (most recent call last):
@@ -103,7 +105,7 @@ def only_available_actions(subject: Subject) -> None:
         for t in range(40):
             some = rng.random(n) < 0.5
             available = some if some.any() and t % 2 else single[t // 2 % n]
-            observation = world.observe(t, ask(policy, world))
+            observation = look(policy, world, t)
             action = policy.choose_action(observation, available=available)
             require(bool(available[action]), f"it chose {action} of {np.flatnonzero(available)}")
             policy.update(observation, action, world.reward(t, action))
@@ -242,19 +244,83 @@ def rewards_in_any_order(subject: Subject) -> None:
 
 
 def accepts_whatever_is_seen(subject: Subject) -> None:
-    """Accept costs of zero, and observations of more or less than was bought."""
+    """Accept costs of zero, and purchases of which nothing could be had."""
     play_rounds(subject.fresh(), subject.world().free_of_charge(), range(40))
     policy, world = subject.fresh(), subject.world()
-    n = subject.problem.n_features
     for t in range(40):
-        purchase = ask(policy, world)
-        free = [i for i in range(n) if (t >> i % 5) & 1]
-        empty = Purchase(np.zeros(n, dtype=np.bool_), purchase.purpose)
-        observation = (
-            world.observe(t, empty) if t % 4 == 0 else world.observe(t, purchase, free=free)
-        )
+        observation = world.observe(t, ask(policy, world), had=t % 4 != 0)
         action = policy.choose_action(observation)
         policy.update(observation, action, world.reward(t, action))
+
+
+def free_values_come_first(subject: Subject) -> None:
+    """Take free values before it buys, whichever are known, and never buy what is known."""
+    n, (one, other) = subject.problem.n_features, (subject.fresh(), subject.fresh())
+    world = subject.world()
+    decisions = []
+    for t in range(60):
+        free = [i for i in range(n) if (t >> i % 5) & 1]
+        known = world.known(t, free)
+        purchase = ask(one, world, known)
+        twice = np.flatnonzero(purchase.mask & known.mask)
+        require(not twice.size, f"it buys features {twice.tolist()}, which are known for free")
+        ask(other, world, known)
+        other.rng.bit_generator.state = one.rng.bit_generator.state
+        decisions.append([play_round(policy, world, t, free) for policy in (one, other)])
+    parted = first_difference(*map(list, zip(*decisions, strict=True)))
+    require(parted is None, f"two runs with the same free values differ, {parted}")
+
+
+def steps_end(subject: Subject) -> None:
+    """Buy at most once each feature, and remember nothing from one step to the next."""
+    policy, world = subject.trained(30), subject.world(other=1)
+    if not policy.stepwise:
+        return
+    for t in range(40):
+        known, steps = world.known(t), 0
+        while (purchase := ask(policy, world, known)).mask.any():
+            steps += 1
+            require(
+                steps <= subject.problem.n_features,
+                f"round {t} went on buying after {steps} steps of {subject.problem.n_features} "
+                "features",
+            )
+            known = world.observe(t, purchase, known)
+            _require_no_memory(policy, world, t, known)
+
+
+def _require_no_memory(policy: Policy, world: Tables, t: int, known: Observation) -> None:
+    """Ask twice with the same values known; one or two other rounds are opened in between."""
+    state = policy.rng.bit_generator.state
+    for others in (1, 2):
+        chosen = []
+        for _ in range(2):
+            policy.rng.bit_generator.state = state
+            purchase = ask(policy, world, known)
+            chosen.append((purchase.mask.tolist(), purchase.purpose))
+            for other in range(others):
+                ask(policy, world, world.known(t + 1 + other))
+        require(
+            chosen[0] == chosen[1],
+            f"in round {t}, with the same values known, it chose {chosen[0]} and, after another "
+            f"round was opened, {chosen[1]}",
+        )
+    policy.rng.bit_generator.state = state
+
+
+def outcomes_may_be_told(subject: Subject) -> None:
+    """Learn from rounds whose outcome is told, and from rounds whose outcome is not known."""
+    if not subject.on_any_problem:
+        return
+    problem = _with_outcomes(subject.problem)
+    one, other = subject.build(problem), subject.build(problem)
+    world = subject.world()
+    decisions = []
+    for t in range(60):
+        outcome = (None, 0, 1)[t % 3]
+        decisions.append([_told(policy, world, t, outcome) for policy in (one, other)])
+    parted = first_difference(*map(list, zip(*decisions, strict=True)))
+    require(parted is None, f"two runs with the same outcomes differ, {parted}")
 
 
 def any_size_of_problem(subject: Subject) -> None:
@@ -334,6 +400,9 @@ POLICY_CHECKS: tuple[Callable[[Subject], None], ...] = (
     update_needs_only_its_arguments,
     rewards_in_any_order,
     accepts_whatever_is_seen,
+    free_values_come_first,
+    steps_end,
+    outcomes_may_be_told,
     any_size_of_problem,
     memory_is_bounded,
     action_values_are_a_peek,
@@ -350,18 +419,35 @@ class _Opened:
 
 
 def _open(policy: Policy, world: Tables, t: int) -> _Opened:
-    opened = _ticket(world, t, ask(policy, world))
+    opened = _looked(policy, world, t)
     _force(policy, opened)
     return opened
 
 
 def _open_together(policy: Policy, world: Tables, first: int) -> list[_Opened]:
-    return [_ticket(world, t, ask(policy, world)) for t in range(first, first + 4)]
+    return [_looked(policy, world, t) for t in range(first, first + 4)]
 
 
-def _ticket(world: Tables, t: int, purchase: Purchase) -> _Opened:
+def _looked(policy: Policy, world: Tables, t: int) -> _Opened:
     action = t % world.problem.n_actions
-    return _Opened(world.observe(t, purchase), action, world.reward(t, action))
+    return _Opened(look(policy, world, t), action, world.reward(t, action))
+
+
+def _with_outcomes(problem: Problem) -> Problem:
+    """Return the problem with two outcomes, for each of which another action is best."""
+    right = {
+        name: {"one": float(a % 2 == 0), "two": float(a % 2 == 1)}
+        for a, name in enumerate(problem.actions)
+    }
+    return Problem(problem.features, problem.actions, outcomes=right, rewards=RewardRange())
+
+
+def _told(policy: Policy, world: Tables, t: int, outcome: int | None) -> Decision:
+    observation = look(policy, world, t)
+    action = policy.choose_action(observation)
+    reward = float(action % 2 == (outcome or 0))
+    policy.update(observation, action, reward, outcome=outcome)
+    return Decision(tuple(observation.bought.tolist()), observation.purpose, action)
 
 
 def _force(policy: Policy, opened: _Opened) -> None:
@@ -392,6 +478,7 @@ def _bad_calls(problem: Problem) -> dict[str, Callable[[Policy], object]]:
         "a code out of range in update": (no_such_level, 0, 0.5),
         "an observation of too many features in update": (too_many, 0, 0.5),
     }
+    outcomes = (-1, 99, "repaid", 0.5)
     choices: dict[str, tuple[Observation, Any]] = {
         "a code out of range in choose_action": (no_such_level, None),
         "an observation of too many features in choose_action": (too_many, None),
@@ -401,12 +488,14 @@ def _bad_calls(problem: Problem) -> dict[str, Callable[[Policy], object]]:
     }
     return {
         **{what: partial(_call_update, arguments) for what, arguments in updates.items()},
+        **{f"outcome {it!r}": partial(_call_update, (seen, 0, 0.5), outcome=it) for it in outcomes},
+        "a code out of range in choose_features": lambda it: it.choose_features(no_such_level),
         **{what: partial(_call_choose_action, *given) for what, given in choices.items()},
     }
 
 
-def _call_update(arguments: tuple[Any, ...], policy: Policy) -> None:
-    policy.update(*arguments)
+def _call_update(arguments: tuple[Any, ...], policy: Policy, *, outcome: Any = None) -> None:
+    policy.update(*arguments, outcome=outcome)
 
 
 def _call_choose_action(observation: Observation, available: Any, policy: Policy) -> int:

@@ -68,15 +68,21 @@ class Tables:
             rewards=np.where(taken, self.rewards[:rounds], rng.random(taken.shape)),
         )
 
-    def observe(self, t: int, purchase: Purchase, *, free: Iterable[int] = ()) -> Observation:
-        """Show the features of `purchase` in round t, and those that are `free` at no cost."""
+    def known(self, t: int, free: Iterable[int] = ()) -> Observation:
+        """Return what is known of round t before anything is bought."""
+        row = self.codes[t % len(self.codes)]
+        return Observation.of_free(self.problem, {i: int(row[i]) for i in free})
+
+    def observe(
+        self, t: int, purchase: Purchase, known: Observation | None = None, *, had: bool = True
+    ) -> Observation:
+        """Show the features of `purchase` in round t beside what is known; not `had`, none came."""
         t %= len(self.codes)
-        mask, costs = purchase.mask.copy(), self.costs[t].copy()
-        for i in free:
-            mask[i], costs[i] = True, 0.0
+        known = Observation.nothing(self.problem) if known is None else known
+        sold = purchase.mask & ~known.settled
         return Observation(
-            codes=np.where(mask, self.codes[t], -1),
-            costs=np.where(mask, costs, np.nan),
+            codes=np.where(sold & had, self.codes[t], known.codes),
+            costs=np.where(sold, self.costs[t], known.costs),
             purpose=purchase.purpose,
         )
 
@@ -85,20 +91,29 @@ class Tables:
         return float(self.rewards[t % len(self.rewards), action])
 
 
-def ask(policy: Policy, world: Tables) -> Purchase:
+def ask(policy: Policy, world: Tables, known: Observation | None = None) -> Purchase:
     """Let the policy choose features, after the price list if it reads one."""
     if policy.reads_price_list:
         policy.read_price_list(world.prices)
-    return policy.choose_features()
+    return policy.choose_features(known)
 
 
-def play_round(policy: Policy, world: Tables, t: int) -> Decision:
+def look(policy: Policy, world: Tables, t: int, free: Iterable[int] = ()) -> Observation:
+    """Buy what the policy wants to see of round t, in steps if it buys in steps."""
+    known = world.known(t, free)
+    while True:
+        purchase = ask(policy, world, known)
+        known = world.observe(t, purchase, known)
+        if not policy.stepwise or not purchase.mask.any():
+            return known
+
+
+def play_round(policy: Policy, world: Tables, t: int, free: Iterable[int] = ()) -> Decision:
     """Play round t from the purchase to the reward."""
-    purchase = ask(policy, world)
-    observation = world.observe(t, purchase)
+    observation = look(policy, world, t, free)
     action = policy.choose_action(observation)
     policy.update(observation, action, world.reward(t, action))
-    return Decision(tuple(purchase.mask.tolist()), purchase.purpose, action)
+    return Decision(tuple(observation.bought.tolist()), observation.purpose, action)
 
 
 def play_rounds(policy: Policy, world: Tables, rounds: Iterable[int]) -> list[Decision]:

@@ -55,7 +55,9 @@ from thrifty.kernels.wide_rounds import WideRounds
 FEATURE_DRAWS, ACTION_DRAWS = 2, 1
 EXPLOIT, EXPLORE, PROBE, SAVE = 0, 1, 2, 3
 KINDS = 4
-"""A purpose is the kind of the round and the set in use, as KINDS * (its ticket) + kind."""
+GIVEN = 1 << 62
+"""A purpose is the kind of the round and the set in use, as KINDS * (its ticket) + kind, and GIVEN
+more if values were known for free."""
 
 LIKELY_SIZE = 5
 """Of very many features hardly more than so many matter."""
@@ -197,7 +199,8 @@ def choose_features(state: ScoutState, known: Ints, draws: Floats, mask: Bools) 
         _keep_some(mask, state.subsets.masks[in_use] & ~free, state.limits.features, draws[1])
     else:
         fill(state.subsets.masks[in_use], mask)
-    return int(KINDS * subsets.ticket_of(state.subsets, in_use) + kind)
+    purpose = int(KINDS * subsets.ticket_of(state.subsets, in_use) + kind)
+    return purpose if free == 0 else purpose + GIVEN
 
 
 @inner
@@ -382,6 +385,20 @@ def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> t
 
 
 @inner
+def _expected(
+    state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int
+) -> tuple[float, float]:
+    """Return what an action of this round is predicted to pay, and what that rests on."""
+    mean, number = _predicted(state, basis, codes, action)
+    if purpose < GIVEN:
+        return mean, number
+    place = subsets.place_of(state.subsets, basis)
+    if place == NONE:
+        return mean, number
+    return set_values.refined(state.subsets, place, codes, action, mean)
+
+
+@inner
 def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
     """Return B, the features that the action is drawn from.
 
@@ -389,7 +406,7 @@ def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
     grown one's may be gone when the reward comes, and B forgotten with it). If the set in use has
     lost its tables since, all that was observed is taken to have been used.
     """
-    kind, in_use = purpose % KINDS, subsets.set_with(state.subsets, purpose // KINDS)
+    kind, in_use = purpose % KINDS, subsets.set_with(state.subsets, purpose % GIVEN // KINDS)
     if kind == EXPLORE:
         return np.int64(0)
     place = subsets.place_of(state.subsets, observed)
@@ -410,7 +427,7 @@ def choose_action(
     chosen = NONE
     largest = -1.0
     for a in range(available.size):
-        mean, number = _predicted(state, basis, codes, a)
+        mean, number = _expected(state, purpose, basis, codes, a)
         mean = min(max(mean, LEAST_CHANCE), 1 - LEAST_CHANCE)
         size = number / dispersion(state.spread, a) + THOMPSON_PULLS
         value = beta(mean * size, (1 - mean) * size, stream)
@@ -450,7 +467,7 @@ def update(
     if state.limits.recall and book[0]["restarts"] > 0 and book[0]["age"] < RECOGNITION:
         _recognise(state, observed, codes, action, reward)
     if kind != EXPLORE:
-        _judge(state, basis, codes, action, reward)
+        _judge(state, purpose, basis, codes, action, reward)
     if kind in (EXPLOIT, SAVE):
         _note_habit(state, action)
         j = subsets.place_of(state.subsets, basis)
@@ -475,11 +492,11 @@ def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
         if np.isnan(costs[i]):  # not bought
             continue
         state.book[0]["spent"] += costs[i]
-        if codes[i] >= 0:  # a failed purchase says nothing about the price
-            if prices.pay(state.prices, i, costs[i]):
-                state.book[0]["probes_due"] = PROBES_AFTER_ALARM
-                state.book[0]["stale"] = 1
-                _note_event(state, PRICE_ALARM, i)
+        # A purchase that failed says nothing about the price.
+        if codes[i] >= 0 and prices.pay(state.prices, i, costs[i]):
+            state.book[0]["probes_due"] = PROBES_AFTER_ALARM
+            state.book[0]["stale"] = 1
+            _note_event(state, PRICE_ALARM, i)
 
 
 @inner
@@ -526,9 +543,11 @@ def _grow(state: ScoutState) -> None:
 
 
 @inner
-def _judge(state: ScoutState, basis: Mask, codes: Ints, action: int, reward: float) -> None:
+def _judge(
+    state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int, reward: float
+) -> None:
     """Compare the reward with what was predicted, and forget what it contradicts."""
-    mean, number = _predicted(state, basis, codes, action)
+    mean, number = _expected(state, purpose, basis, codes, action)
     if number < ENOUGH_TO_JUDGE:
         return
     p = clipped(mean)

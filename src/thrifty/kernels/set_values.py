@@ -25,6 +25,8 @@ PRIOR_PULLS = 1.0
 OPTIMISM = 0.2
 FREE_PRIOR = 5.0
 """The number of states that the mean over all states counts for, where free values are known."""
+REFINED_PULLS = 8.0
+"""The number of rewards that the average over sets counts for in a set's own cell."""
 MOST_CANDIDATES = MOST_LISTED * (MOST_LISTED + 1) // 2
 
 
@@ -216,6 +218,20 @@ def _best(candidates: Ints, worth: Floats, compared: int, budget: float) -> tupl
     return candidates[best], value
 
 
+@inner
+def refined(
+    subsets: Subsets, place: int, codes: Ints, action: int, mean: float
+) -> tuple[float, float]:
+    """Return the mean of one set's own cell, drawn towards `mean`, and what it rests on.
+
+    With free values the set that is observed is rarely one of those that rewards seem to depend
+    on, and its own table, which every such round fills, knows more than the average over them.
+    """
+    cell = cell_of(subsets, place, codes)
+    pulls = subsets.pulls[cell, action]
+    return shrunk(subsets.sums[cell, action], pulls, mean, REFINED_PULLS), pulls + REFINED_PULLS
+
+
 @apart
 def best_set_given(
     subsets: Subsets,
@@ -229,11 +245,13 @@ def best_set_given(
 
     V(I | f) is the mean of max_a m(a, psi_I and f) over those of the last states that have the
     free values f, drawn by FREE_PRIOR states towards the mean over all of them; free features cost
-    nothing. The sets are those that `best_set` compared last.
+    nothing. The sets are those that `best_set` compared last, each with the free features if that
+    set has tables.
     """
     worth = worth_given(subsets, rounds, comparison, prices, known)
     best, _ = _best(comparison.candidates, worth, comparison.compared[0], budget)
-    return best
+    place = place_of(subsets, subsets.masks[best] | mask_of(known))
+    return best if place == NONE else place
 
 
 @inner
@@ -245,29 +263,38 @@ def worth_given(
     free = mask_of(known)
     for k in range(comparison.compared[0]):
         mask = subsets.masks[comparison.candidates[k]]
-        worth[k, 0] = _value_given(rounds, comparison, mask | free, free, known)
+        worth[k, 0] = _value_given(subsets, rounds, comparison, mask | free, free, known)
         worth[k, 1] = price_of(mask & ~free, prices)
     return worth
 
 
 @inner
 def _value_given(
-    rounds: WideRounds, comparison: Comparison, mask: Mask, free: Mask, known: Ints
+    subsets: Subsets,
+    rounds: WideRounds,
+    comparison: Comparison,
+    mask: Mask,
+    free: Mask,
+    known: Ints,
 ) -> float:
     """Return V(I | f), or -inf if I was never seen together with the free features."""
     total = 0.0
     states = 0
     alike_total = 0.0
     alike = 0
+    place = place_of(subsets, mask)
     for t in range(min(comparison.counted[1], STATES)):
-        place = (comparison.counted[1] - 1 - t) % MOST_ROUNDS
-        if within(mask, rounds.observed[place]):
+        row = (comparison.counted[1] - 1 - t) % MOST_ROUNDS
+        if within(mask, rounds.observed[row]):
             best = 0.0
             for a in range(comparison.means.shape[2]):
-                best = max(best, _mixed_then(comparison, mask, t, a))
+                mean = _mixed_then(comparison, mask, t, a)
+                if place != NONE:
+                    mean, _ = refined(subsets, place, rounds.states[row], a, mean)
+                best = max(best, mean)
             total += best
             states += 1
-            if _agrees(rounds.states[place], free, known):
+            if _agrees(rounds.states[row], free, known):
                 alike_total += best
                 alike += 1
     if states == 0:

@@ -70,7 +70,7 @@ class Steps(NamedTuple):
     """
 
     choose_features: Step
-    """(state, known, draws, mask) -> purpose; fills the mask. `known` are the codes known so far."""
+    """(state, known, draws, mask) -> purpose; fills the mask. `known` are codes of free values."""
     update: Step
     """(state, codes, costs, action, reward, purpose); a cost is nan where nothing was bought."""
     action_values: Step | None = None

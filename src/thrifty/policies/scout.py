@@ -103,12 +103,18 @@ class Scout(CompiledPolicy):
             _reasons,
             self.problem.feature_names,
             KINDS[purchase.purpose % kernel.KINDS],
-            int(state.subsets.masks[purchase.purpose // kernel.KINDS % len(state.subsets.masks)]),
+            _set_in_use(state, purchase.purpose),
             float(book["certainty"]),
             state.subsets.masks[candidates],
             worth,
             np.exp(state.weights.log[candidates]),
         )
+
+
+def _set_in_use(state: kernel.ScoutState, purpose: int) -> int:
+    """Return the mask of the set that a purpose was made for."""
+    place = purpose % kernel.GIVEN // kernel.KINDS % len(state.subsets.masks)
+    return int(state.subsets.masks[place])
 
 
 def _reasons(
