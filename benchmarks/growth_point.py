@@ -77,7 +77,10 @@ def _play_part(policy: NCCUCRL2, world: Replay, part: slice) -> None:
         np.zeros(shape[0]),
         np.zeros(shape[0]),
     )
-    policy.run_compiled((world.contexts[part], world.rewards[part], world.costs[part]), record)
+    rows = Replay(
+        world.contexts[part], world.rewards[part], world.costs[part], problem=world.problem
+    )
+    policy.run_compiled(rows, record)
 
 
 def peak_megabytes() -> float:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from thrifty.errors import InvalidProblem, UnknownName
-from thrifty.problem import Feature, Problem
+from thrifty.problem import Bundle, Feature, Group, PriceList, Problem
 
 LOAN = Problem(
     features=(Feature("income", ("low", "high")), Feature("age", ("young", "middle", "old"))),
@@ -55,8 +55,8 @@ def test_psi_tot_of_a_thousand_features_is_no_overflow() -> None:
     [
         ((), ("a",), "at least one feature"),
         ((Feature("f", ("x",)),), (), "at least one action"),
-        ((Feature("f", ("x",)), Feature("f", ("y",))), ("a",), "feature 'f' stands twice"),
-        ((Feature("f", ("x",)),), ("a", "b", "a"), "action 'a' stands twice"),
+        ((Feature("f", ("x",)), Feature("f", ("y",))), ("a",), "feature 'f' appears twice"),
+        ((Feature("f", ("x",)),), ("a", "b", "a"), "action 'a' appears twice"),
         ((Feature("", ("x",)),), ("a",), "feature '' is not a name"),
         ((Feature("f", ("x",)),), ("a", 3), "action 3 is not a name"),
     ],
@@ -68,7 +68,7 @@ def test_what_makes_no_problem_is_refused(features: Any, actions: Any, culprit: 
 
 @pytest.mark.parametrize(
     ("levels", "culprit"),
-    [((), "no levels"), (("a", "a"), "'a' stands twice"), (("a", ""), "'' is not a name")],
+    [((), "no levels"), (("a", "a"), "'a' appears twice"), (("a", ""), "'' is not a name")],
 )
 def test_a_feature_without_distinct_levels_is_refused(levels: Any, culprit: str) -> None:
     with pytest.raises(InvalidProblem, match=f"'f'.*{culprit}"):
@@ -96,3 +96,110 @@ def test_a_problem_survives_json(features: dict[str, list[str]], actions: list[s
     again = Problem.from_dict(json.loads(json.dumps(problem.to_dict())))
     assert again == problem
     np.testing.assert_array_equal(again.levels, problem.levels)
+
+
+# Numbers, outcomes and prices.
+
+
+def test_a_number_is_cut_at_its_edges() -> None:
+    age = Feature.number("age", edges=(18, 30, 45, 70))
+    assert age.levels == ("up to 18", "18 to 30", "30 to 45", "45 to 70", "over 70")
+    assert age.ordered
+    found = [age.code(it) for it in (-5, 18, 18.5, 30, 70, 1e9, "18 to 30")]
+    assert found == [0, 0, 1, 1, 3, 4, 1]
+    with pytest.raises(UnknownName, match="no level for missing values"):
+        age.code(None)
+
+
+def test_a_missing_value_is_a_level_of_its_own() -> None:
+    tsh = Feature.number("TSH", edges=(0.3, 6), missing=True)
+    assert tsh.levels[-1] == tsh.missing == "(missing)"
+    assert [tsh.code(it) for it in (None, math.nan, "(missing)", 7)] == [3, 3, 3, 2]
+    named = Feature.number("TSH", edges=(6,), levels=("low", "high"), missing="not taken")
+    assert named.levels == ("low", "high", "not taken")
+
+
+def test_up_to_255_intervals() -> None:
+    assert len(Feature.number("x", edges=range(254)).levels) == 255
+    assert len(Feature.number("x", edges=range(254), missing=True).levels) == 256
+    with pytest.raises(InvalidProblem, match="256 intervals, and at most 255"):
+        Feature.number("x", edges=range(255))
+
+
+@pytest.mark.parametrize(
+    "edges", [(), (1, math.nan), (2, 1), (1, 1), (math.inf,), ("1",), "12", 3, (True, 2)]
+)
+def test_edges_that_cut_nothing_are_refused(edges: Any) -> None:
+    with pytest.raises(InvalidProblem, match=r"'x'.*edges"):
+        Feature.number("x", edges=edges)
+
+
+def test_outcomes_give_every_action_its_reward() -> None:
+    rewards = {"approve": {"repaid": 120, "default": -900}, "decline": 0}
+    problem = Problem((Feature("f", ("a",)),), ("decline", "approve"), outcomes=rewards)
+    assert problem.outcomes is not None
+    assert problem.outcomes.names == ("repaid", "default")
+    assert problem.outcomes.table.tolist() == [[0, 0], [120, -900]], "in the order of the actions"
+    assert (problem.rewards.low, problem.rewards.high) == (-900, 120)
+    assert problem.outcomes.explaining(1, 120) == [0]
+    assert problem.outcomes.explaining(0, 0) == [0, 1]
+    pair = Problem(problem.features, problem.actions, outcomes=(("repaid", "default"), rewards))  # type: ignore[arg-type]
+    assert pair == problem
+    assert Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "culprit"),
+    [
+        ({"approve": {"repaid": 1, "default": 0}}, "every action its rewards"),
+        ({"decline": 0, "approve": 0}, "two"),
+        ({"decline": 0, "approve": {"repaid": 1}}, "two"),
+        ({"decline": {"repaid": 0}, "approve": {"repaid": 1, "default": 0}}, "lack"),
+        ({"decline": 0, "approve": {"repaid": math.nan, "default": 0}}, "finite"),
+        ({"decline": 5, "approve": {"repaid": 5, "default": 5}}, "nothing depends"),
+        ("repaid", "give"),
+        ((("a", "a"), {"decline": 0, "approve": 1}), "appears twice"),
+    ],
+)
+def test_outcomes_that_decide_nothing_are_refused(outcomes: Any, culprit: str) -> None:
+    with pytest.raises(InvalidProblem, match=culprit):
+        Problem((Feature("f", ("a",)),), ("decline", "approve"), outcomes=outcomes)
+
+
+def test_prices_by_hand() -> None:
+    prices = PriceList(
+        {"a": 1.0, "b": 2.0},
+        groups=[Group("g", ("a", "b"), setup=0.5)],
+        bundles=[Bundle("s", ("c", "d"), price=3.0)],
+    )
+    assert prices.total(["b", "a"]) == 3.5
+    assert prices.costs(["b", "a"]) == {"b": 2.5, "a": 1.0}
+    assert prices.costs(["a"], owned=["b"]) == {"a": 1.0}
+    assert prices.expanded(["d", "a"]) == ["d", "a", "c"]
+    assert prices.costs(["c", "d"]) == {"c": 1.5, "d": 1.5}
+    assert prices.total(["e"]) is None
+    assert PriceList.from_dict(json.loads(json.dumps(prices.to_dict()))) == prices
+
+
+@pytest.mark.parametrize(
+    ("make", "culprit"),
+    [
+        (lambda: PriceList({"a": -1}), "price of 'a' is -1"),
+        (lambda: PriceList({"a": math.nan}), "nan"),
+        (lambda: Group("g", ("a",), setup=-0.5), "setup fee of 'g' is -0.5"),
+        (lambda: Bundle("b", ("a",), price=1), "at least two"),
+        (lambda: Bundle("b", ("a", "b"), price=math.inf), "inf"),
+        (lambda: PriceList(bundles=[Bundle("b", ("a", "b")), Bundle("c", ("b", "c"))]), "'b'"),
+        (lambda: PriceList({"a": 1}, bundles=[Bundle("b", ("a", "b"), 2)]), "price of its own"),
+        (lambda: priced(PriceList({"z": 1})), "'z', which is not a feature"),
+        (lambda: priced(PriceList(groups=[Group("g", ("z",), 1)])), "group 'g' holds 'z'"),
+        (lambda: priced(PriceList(bundles=[Bundle("a", ("a", "b"))])), "name of a feature"),
+    ],
+)
+def test_prices_that_cannot_be_are_refused(make: Any, culprit: str) -> None:
+    with pytest.raises(InvalidProblem, match=culprit):
+        make()
+
+
+def priced(prices: PriceList) -> Problem:
+    return Problem((Feature("a", ("0",)), Feature("b", ("0",))), ("x",), prices=prices)

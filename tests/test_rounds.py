@@ -45,6 +45,22 @@ def test_an_observation_by_hand() -> None:
     assert seen.purpose == 2
 
 
+def test_the_four_states_of_a_feature() -> None:
+    seen = Observation([1, 0, -1, -1], [0.25, NAN, 0.5, NAN])
+    assert seen.mask.tolist() == [True, True, False, False]
+    assert seen.bought.tolist() == [True, False, False, False]
+    assert seen.free.tolist() == [False, True, False, False]
+    assert seen.settled.tolist() == [True, True, True, False], "what failed is not bought again"
+    assert seen.total_cost == 0.75, "what could not be had may have cost something"
+
+
+def test_what_is_known_before_anything_is_bought() -> None:
+    known = Observation.of_free(PROBLEM, {1: 2})
+    assert known.codes.tolist() == [-1, 2]
+    assert known.free.tolist() == [False, True]
+    assert not Observation.nothing(PROBLEM).mask.any()
+
+
 def test_an_observation_keeps_copies_that_nobody_can_write_to() -> None:
     codes, costs = np.array([1, -1]), np.array([0.25, NAN])
     seen = Observation(codes, costs)
@@ -75,8 +91,6 @@ def test_costs_are_added_up_in_the_order_of_the_features() -> None:
         ([0.0, 1.0], [0.1, 0.1], "float64"),
         ([[0]], [[0.1]], r"shape \(1, 1\)"),
         ([-2, 0], [NAN, 0.1], "code -2"),
-        ([0, -1], [NAN, NAN], "nan exactly where"),
-        ([0, -1], [0.1, 0.1], "nan exactly where"),
         ([0, -1], [math.inf, NAN], "inf"),
         ([0, -1], [-0.1, NAN], "-0.1"),
         ([0, 0], [0.1, -math.inf], "inf"),

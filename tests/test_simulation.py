@@ -32,6 +32,9 @@ class EndlessCoins:
             self.coins = generator(seed).integers(0, 2, (50, 2))
         self.round = 0
 
+    def known(self) -> Observation:
+        return Observation.nothing(self.problem)
+
     def reveal(self, purchase: Purchase) -> Observation:
         shown = self.coins[self.round % 50, :1]
         return Observation(

@@ -40,7 +40,7 @@ class Undeclared(UCB1):
 
 
 class Lists(UCB1):
-    def _choose_features(self) -> Any:
+    def _choose_features(self, known: Any) -> Any:
         return [True, False]
 
 

@@ -25,7 +25,9 @@ def _weighted(arrays: Any) -> Any:
 
 
 weighted = numba.njit(_weighted)
-ask_for_features = numba.njit(lambda state, draws, mask: steps.choose_features(state, draws, mask))
+ask_for_features = numba.njit(
+    lambda state, known, draws, mask: steps.choose_features(state, known, draws, mask)
+)
 
 
 def test_borrowed_arrays_are_the_same_arrays() -> None:
@@ -47,7 +49,7 @@ def test_the_type_of_the_state_says_which_step_is_called() -> None:
     state, mask = ucb1.initial(2, 0.5), np.ones(3, np.bool_)
     for call in (ask_for_features, steps.choose_features):
         mask[:] = True
-        assert call(state, np.zeros(0), mask) == 0
+        assert call(state, np.full(3, -1), np.zeros(0), mask) == 0
         assert not mask.any()
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import naive
+from thrifty.environments import Replay
 from thrifty.kernels import partial_states
 from thrifty.policies import NCCUCRL2, SimOOS
 from thrifty.problem import Problem
@@ -389,10 +390,11 @@ def test_growth_changes_nothing(name: str, forced: bool) -> None:
 def test_growth_in_the_compiled_loop_changes_nothing() -> None:
     rng = np.random.default_rng(9)
     rounds, problem = 200, Problem.anonymous((3, 2, 3), 2)
-    world = (
+    world = Replay(
         rng.integers(0, problem.levels, (rounds, 3)),
         numbers_of("binary", (rounds, 2), rng),
         numbers_of("sixteenths", (rounds, 3), rng),
+        problem=problem,
     )
     played = []
     for shrink in (False, True):

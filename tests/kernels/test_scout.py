@@ -33,6 +33,7 @@ note_event = numba.njit(lambda state, kind, feature: scout._note_event(state, ki
 LEVELS = (2, 3, 2)
 SETS = naive_scout.sets_that_fit(LEVELS, 3)
 ALL = np.ones(3, np.bool_)
+NOTHING = np.full(3, NONE)
 
 
 def made(
@@ -186,7 +187,7 @@ def test_a_feature_never_seen_is_explored() -> None:
 
 def kind_of(state: Any, draw: float) -> tuple[int, list[bool]]:
     mask = np.zeros(3, np.bool_)
-    purpose = scout.choose_features(state, np.array([draw, 0.5]), mask)
+    purpose = scout.choose_features(state, NOTHING, np.array([draw, 0.5]), mask)
     assert purpose // KINDS == state.book["in_use"][0]
     return purpose % KINDS, mask.tolist()
 
@@ -240,14 +241,14 @@ def test_each_feature_is_as_likely_to_be_bought() -> None:
 def test_nothing_is_bought_when_too_much_was_spent() -> None:
     state = made(budget=0.05, age=50, round=50, spent=2.6)
     mask = np.ones(3, np.bool_)
-    assert scout.choose_features(state, np.zeros(2), mask) == scout.SAVE
+    assert scout.choose_features(state, NOTHING, np.zeros(2), mask) == scout.SAVE
     assert not mask.any()
     learn(state, scout.SAVE, 0, [-1, -1, -1])
     assert taught(state) == {()}
     learn(state, scout.SAVE, 0, [-1, -1, -1])
     assert state.book["spent"][0] == 2.6
     state.book["spent"] = 2.4
-    assert scout.choose_features(state, np.zeros(2), mask) % KINDS == EXPLORE
+    assert scout.choose_features(state, NOTHING, np.zeros(2), mask) % KINDS == EXPLORE
 
 
 # What the action rests on.

@@ -29,6 +29,16 @@ best_set = numba.njit(
         tables, weights, rounds, comparison, prices, mean, budget
     )
 )
+best_set_given = numba.njit(
+    lambda tables, rounds, comparison, prices, budget, known: set_values.best_set_given(
+        tables, rounds, comparison, prices, budget, known
+    )
+)
+worth_given = numba.njit(
+    lambda tables, rounds, comparison, prices, known: set_values.worth_given(
+        tables, rounds, comparison, prices, known
+    )
+)
 make_list = numba.njit(lambda weights: averaging.make_list(weights))
 
 
@@ -221,3 +231,59 @@ def test_means_and_values_are_rewards(given: Any) -> None:
         assert 0 <= predicted(tables, weights, mean, *args)[0] <= 1
     _, value = best_set(tables, weights, rounds, comparison, np.zeros(n), mean, np.inf)
     assert 0 <= value <= 1
+
+
+# By hand: the first feature is free, and the second tells the better action where the first is 0.
+
+
+def told_in_a_subgroup() -> tuple[subsets.Subsets, averaging.Weights, WideRounds, Comparison]:
+    tables, weights, rounds, comparison = made((2, 2))
+    for codes in ([0, 0], [0, 1], [1, 0], [1, 1]):
+        right = codes[1] if codes[0] == 0 else 0  # elsewhere action 0 is right
+        for action in (0, 1):
+            for _ in range(20):
+                learn(tables, 0, 3, np.array(codes), action, float(action == right))
+        note(rounds, np.array(codes), 3)
+    weights.log[:] = np.log([0.01, 0.01, 0.01, 0.97])
+    make_list(weights)
+    return tables, weights, rounds, comparison
+
+
+@pytest.mark.parametrize(("free", "bought"), [(0, 3), (1, 2)])
+def test_the_set_depends_on_the_free_value(free: int, bought: int) -> None:
+    tables, weights, rounds, comparison = told_in_a_subgroup()
+    prices = np.array([0.0, 0.3])
+    best_set(tables, weights, rounds, comparison, prices, 0.5, np.inf)
+    known = np.array([free, -1])
+    place = best_set_given(tables, rounds, comparison, prices, np.inf, known)
+    assert tables.masks[place] == bought, "with the free feature: 2 alone, 3 with the second"
+
+
+def test_the_value_given_free_values_by_hand() -> None:
+    tables, weights, rounds, comparison = told_in_a_subgroup()
+    prices = np.array([0.0, 0.3])
+    best_set(tables, weights, rounds, comparison, prices, 0.5, np.inf)
+    worth = worth_given(tables, rounds, comparison, prices, np.array([0, -1]))
+    places = comparison.candidates[: comparison.compared[0]].tolist()
+    masks = [int(tables.masks[j]) for j in places]
+    nothing = masks.index(0)
+    shares, means = comparison.shares, comparison.means
+    listed = [k for k in range(int(comparison.counted[0])) if comparison.masks[k] & ~2 == 0]
+    best = []
+    for t in range(4):
+        codes = rounds.states[3 - t]
+        values = []
+        for a in (0, 1):
+            mixed = sum(shares[k] * means[k, t, a] for k in listed) / sum(shares[listed])
+            cell = 20.0 * (1 if codes[0] == 0 or a == 0 else 0), 40.0  # of {first}, that action
+            if codes[0] == 1:
+                cell = (40.0 if a == 0 else 0.0), 40.0
+            k = set_values.REFINED_PULLS
+            values.append((cell[0] + k * mixed) / (cell[1] + k))
+        best.append((int(codes[0]), max(values)))
+    alike = [value for level, value in best if level == 0]
+    prior = set_values.FREE_PRIOR
+    expected = (sum(alike) + prior * sum(v for _, v in best) / 4) / (len(alike) + prior)
+    assert worth[nothing, 0] == pytest.approx(expected)
+    assert worth[nothing, 1] == 0.0
+    assert worth[masks.index(3), 1] == pytest.approx(0.3), "what is free has no price"
