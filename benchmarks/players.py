@@ -68,17 +68,19 @@ class ThriftyAgent:
         self.actions = {name: a for a, name in enumerate(world.problem.actions)}
 
     def decide(self, t: int, watch: Stopwatch) -> tuple[int, float]:
-        """Ask, look up what is wanted, act."""
-        self.round = watch.time("ask", self.agent.ask)
-        places = {name: self.features[name] for name in self.round.features}
+        """Ask, look up what is wanted, observe."""
+        self.case = watch.time("ask", self.agent.ask)
+        places = {name: self.features[name] for name in self.case.buy}
         values = {name: levels[self.world.contexts[t, i]] for name, (i, levels) in places.items()}
         costs = {name: float(self.world.costs[t, i]) for name, (i, _) in places.items()}
-        action = watch.time("act", self.round.act, values, costs)
-        return self.actions[action], sum(costs.values())
+        if places:
+            self.case = watch.time("observe", self.agent.observe, self.case, values, costs)
+        assert self.case.action is not None
+        return self.actions[self.case.action], sum(costs.values())
 
     def learn(self, t: int, action: int, reward: float, watch: Stopwatch) -> None:  # noqa: ARG002
         """Tell."""
-        watch.time("tell", self.agent.tell, self.round.id, reward)
+        watch.time("tell", self.agent.tell, self.case, reward)
 
 
 @dataclass
