@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.scout_constants import copied
 from thrifty import Problem, Replay, Schedule, World, simulate
 
-VARIANTS = {
+VARIANTS: Mapping[str, Mapping[str, str]] = {
     "as it is": {},
     "sets by the values over all cases": {"FREE_PRIOR": "1e18"},
     "actions by the average over sets": {"REFINED_PULLS": "1e18"},
@@ -76,7 +76,7 @@ def first_is_free(seed: int) -> Replay:
     )
 
 
-WORLDS = {
+WORLDS: dict[str, World | Callable[[int], Replay]] = {
     "test pays in 30 % of cases": subgroup(0.3, 0.15),
     "test pays in 15 % of cases": subgroup(0.15, 0.15),
     "cheap test": subgroup(0.3, 0.05),

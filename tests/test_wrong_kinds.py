@@ -91,7 +91,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "half a purpose": lambda _: Observation([0], [0.1], purpose=1.5),  # type: ignore[arg-type]
     "a long purpose": lambda _: Observation([0], [0.1], purpose=2**70),
     "a string of levels": lambda _: Feature("a", "xyz"),  # type: ignore[arg-type]
-    "a string of actions": lambda _: Problem((Feature("a", ("x",)),), "ab"),  # type: ignore[arg-type]
+    "a string of actions": lambda _: Problem((Feature("a", ("x",)),), "ab"),
     "names as features": lambda _: Problem(("a", "b"), ("x",)),  # type: ignore[arg-type]
     "a number of levels": lambda _: Feature("a", 3),  # type: ignore[arg-type]
     "an undeclared parameter": lambda _: Undeclared(PROBLEM),

@@ -194,7 +194,7 @@ class Agent:
 
     def observe(
         self,
-        case: Case | int,
+        case: Case | int | str,
         values: Mapping[str, Any] | None = None,
         costs: Mapping[str, float] | None = None,
         *,
@@ -229,7 +229,7 @@ class Agent:
         return self._view(record)
 
     def tell(
-        self, case: Case | int, reward: float | None = None, *, outcome: str | None = None
+        self, case: Case | int | str, reward: float | None = None, *, outcome: str | None = None
     ) -> None:
         """Report what came of the action; the policy learns from it.
 
@@ -251,15 +251,15 @@ class Agent:
         record.reward, record.outcome = money, which
         self._close(record, REWARDED)
 
-    def abandon(self, case: Case | int) -> None:
+    def abandon(self, case: Case | int | str) -> None:
         """Close a case whose reward will never come; the policy learns nothing from it."""
         self._close(self._find_open(case), ABANDONED)
 
-    def case(self, case: Case | int) -> Case:
+    def case(self, case: Case | int | str) -> Case:
         """Return what to do next in an open case, for instance after `load`."""
         return self._view(self._find_open(case))
 
-    def explain(self, case: Case | int) -> dict[str, Any]:
+    def explain(self, case: Case | int | str) -> dict[str, Any]:
         """Say what is known of a case, and why it was decided as it was, in JSON values.
 
         Returns
@@ -347,7 +347,7 @@ class Agent:
         action = None if record.action is None else self.problem.actions[record.action]
         return Case(record.id, buy, action, price, self.problem.rewards.unit)
 
-    def _find_open(self, case: Case | int) -> CaseRecord:
+    def _find_open(self, case: Case | int | str) -> CaseRecord:
         key = self._require_issued(case)
         if key not in self._open:
             end = self._closed[key].end if key in self._closed else "closed"
@@ -356,7 +356,7 @@ class Agent:
             )
         return self._open[key]
 
-    def _require_issued(self, case: Case | int) -> int:
+    def _require_issued(self, case: Case | int | str) -> int:
         key = case.id if isinstance(case, Case) else case
         if not is_whole(key) or not 0 < int(key) < self._next_id:
             raise UnknownRound(f"there is no case {key!r}: use a case that ask returned.")

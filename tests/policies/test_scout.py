@@ -297,15 +297,16 @@ def decide(agent: Agent, rng: np.random.Generator, rounds: int) -> list[Any]:
     """Let the agent approve cases with a clean history, if it learns to; rewards come late."""
     seen, late = [], []
     for _ in range(rounds):
-        case = {"income": "high", "history": ("none", "clean", "arrears")[int(rng.integers(3))]}
+        truth = {"income": "high", "history": ("none", "clean", "arrears")[int(rng.integers(3))]}
         free = {"income": "low"} if rng.random() < 0.3 else {}
-        round_ = agent.ask(free=free)
-        bought = {name: case[name] for name in round_.features}
-        action = round_.act(bought, dict.fromkeys(bought, 0.02))
-        good = case["history"] == "clean"
-        reward = float(rng.random() < (0.9 if good == (action == "approve") else 0.2))
-        seen.append((sorted(bought.items()), action))
-        late.append((round_.id, reward))
+        case = agent.ask(free=free)
+        bought = {name: truth[name] for name in case.buy}
+        if case.buy:
+            case = agent.observe(case, bought, dict.fromkeys(bought, 0.02))
+        good = truth["history"] == "clean"
+        reward = float(rng.random() < (0.9 if good == (case.action == "approve") else 0.2))
+        seen.append((sorted(bought.items()), case.action))
+        late.append((case, reward))
         if len(late) > 3:
             agent.tell(*late.pop(int(rng.integers(3))))
     return seen
@@ -316,7 +317,7 @@ def test_a_saved_agent_goes_on_bit_for_bit(tmp_path: Path) -> None:
     decide(agent, np.random.default_rng(0), 150)
     agent.save(tmp_path / "agent.thrifty")
     loaded = Agent.load(tmp_path / "agent.thrifty")
-    assert loaded.open_rounds == agent.open_rounds
+    assert loaded.open_cases == agent.open_cases
     one, other = (decide(it, np.random.default_rng(1), 150) for it in (agent, loaded))
     assert one == other
     for name, array in agent.policy.get_state().items():

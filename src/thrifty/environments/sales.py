@@ -32,10 +32,10 @@ class Sales(NamedTuple):
         groups, bundles = np.full(n, -1), np.full(n, -1)
         if prices is None:
             return cls(groups, np.zeros(0), bundles)
-        for places, offers in ((groups, prices.groups), (bundles, prices.bundles)):
-            for k, offer in enumerate(offers):
-                for name in offer.features:
-                    places[problem.feature_index(name)] = k
+        for k, group in enumerate(prices.groups):
+            groups[[problem.feature_index(name) for name in group.features]] = k
+        for k, bundle in enumerate(prices.bundles):
+            bundles[[problem.feature_index(name) for name in bundle.features]] = k
         fees = [problem.rewards.scaled_cost(group.setup) for group in prices.groups]
         return cls(groups, np.array(fees), bundles)
 
