@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thrifty.policy_file import Comments, PolicyFile, of_prices, parse_policy_file, to_toml
+from thrifty.policy_file import Comments, PolicyFile, to_toml
 from thrifty.policy_file.model import (
     ActionsSection,
     BundleSection,
@@ -56,7 +56,9 @@ def codings(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def features(draw: st.DrawFn, name: str, sold: bool) -> FeatureSection:
     """Draw a feature; one that is in a bundle has no price of its own."""
-    parts = [{"name": it, **draw(codings())} for it in draw(st.lists(names, max_size=2, unique=True))]
+    parts = [
+        {"name": it, **draw(codings())} for it in draw(st.lists(names, max_size=2, unique=True))
+    ]
     coding = {"levels": ("a & b", "c & d")} if parts else draw(codings())
     return FeatureSection(
         name=name,
@@ -149,6 +151,8 @@ def test_what_is_written_is_read_back(file: PolicyFile) -> None:
 @given(policy_files(), st.text().filter(_encodes))
 def test_comments_change_nothing(file: PolicyFile, comment: str) -> None:
     places = ["policy", "policy.name", "table", "table.target", "rewards.unit", "outcomes.rewards"]
-    places += [f"features.{it.name}{key}" for it in file.features for key in ("", ".name", ".edges")]
+    places += [
+        f"features.{it.name}{key}" for it in file.features for key in ("", ".name", ".edges")
+    ]
     comments = Comments((comment, ""), dict.fromkeys(places, comment), (comment,))
     assert reread(file, comments) == file

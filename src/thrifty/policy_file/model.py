@@ -322,6 +322,12 @@ class RewardsSection(Section):
     low: Money = None
     high: Money = None
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError(f"low = {self.low:g} and high = {self.high:g}: low must be below high")
+        return self
+
     def range(self, outcomes: Outcomes | None) -> RewardRange:
         """Return the range; ends that are not given are those of the outcomes, or 0 and 1."""
         low, high = (0.0, 1.0) if outcomes is None else outcomes.range

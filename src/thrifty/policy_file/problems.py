@@ -49,9 +49,8 @@ def described(error: ValidationError, content: Mapping[str, Any]) -> str:
         return _unknown_key(path, content)
     if kind == "missing":
         return f"{_where(path[:-1], content)} has no {path[-1]!r}: add it."
-    if kind == "value_error" and isinstance(found["input"], model.Section | dict):
-        if not path or not _is_value(path):
-            return f"{_where(path, content)}: {cause}."
+    if kind == "value_error" and not _is_value(path):
+        return f"{_where(path, content)}: {cause}."
     where, key = _place(path, content)
     return f"{where}: {key} is {_shown(found['input'])}: {_remedy(found, cause)}."
 
@@ -64,10 +63,11 @@ def suggestion(name: str, names: Iterable[str]) -> str:
 
 def _remedy(found: Any, cause: Any) -> str:
     if found["type"] == "literal_error":
-        return f"use one of {found['ctx']['expected'].replace(' or ', ', ')}"
+        expected = str(found["ctx"]["expected"])
+        return f"use one of {expected.replace(' or ', ', ')}"
     if cause is not None:
         return str(cause)
-    return _MUST_BE.get(found["type"], found["msg"])
+    return _MUST_BE.get(found["type"], str(found["msg"]))
 
 
 def _unknown_key(path: Sequence[str | int], content: Mapping[str, Any]) -> str:

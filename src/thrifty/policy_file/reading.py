@@ -285,9 +285,7 @@ def _require_policy(section: PolicySection) -> None:
 
 def _problem(file: PolicyFile) -> Problem:
     if not 1 <= len(file.features) <= MAX_FEATURES:
-        raise InvalidSpec(
-            f"there are {len(file.features)} [[features]]: give 1 to {MAX_FEATURES}."
-        )
+        raise InvalidSpec(f"there are {len(file.features)} [[features]]: give 1 to {MAX_FEATURES}.")
     actions = _actions(file)
     outcomes = _outcomes(file)
     _require_texts("[rewards] unit", [file.rewards.unit])

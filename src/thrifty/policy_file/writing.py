@@ -141,7 +141,8 @@ def _value(value: Any) -> Item:
         for it in value:
             array.append(_value(it))
         return array.multiline(len(array.as_string()) > _LINE)
-    return tomlkit.item(value)
+    item: Item = tomlkit.item(value)
+    return item
 
 
 def _safe(line: str) -> str:
