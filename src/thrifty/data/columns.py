@@ -73,8 +73,7 @@ class Coding:
         return self._with_missing(codes, points.is_null())
 
     def _by_name(self, values: pl.Series) -> Codes:
-        known = [level for level in self.levels if level not in (self.missing, self.other)]
-        places = [self.levels.index(level) for level in known]
+        known, places = list(self.levels), list(range(len(self.levels)))
         unknown = -1 if self.other is None else self.levels.index(self.other)
         codes = values.replace_strict(known, places, default=unknown, return_dtype=pl.Int64)
         absent = values.is_null()
