@@ -85,7 +85,7 @@ def _show_columns(coded: Cases) -> None:
 
     money = Money.of(coded)
     table = new_table(["column"], ["price"])
-    table.add_column("what was done", overflow="fold")
+    table.add_column("coding", overflow="fold")
     for feature, price in zip(coded.features, coded.mean_prices.tolist(), strict=True):
         bundle = "" if len(feature.parts) == 1 else f" (in {printable(feature.name, 20)})"
         for part in feature.parts:

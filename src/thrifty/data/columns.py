@@ -165,7 +165,7 @@ def coding_of(section: ColumnSection, missing: tuple[str, ...] = ()) -> Coding |
         section.name,
         section.kind or ("number" if edges else "category"),
         feature.levels,
-        f"{len(feature.levels)} levels as told",
+        f"{len(feature.levels)} levels as given",
         edges=edges,
         missing=feature.missing,
         other=feature.other,
@@ -327,7 +327,7 @@ def _code_number(name: str, values: pl.Series, settings: ColumnSection) -> Codin
     known = points.drop_nulls()
     if settings.number_edges:
         levels = interval_names(settings.number_edges)
-        said = f"number in {len(levels)} bins as told"
+        said = f"numeric, {len(levels)} bins as given"
         return Coding(name, "number", levels, said, edges=settings.number_edges)
     distinct = known.unique().sort().to_numpy()
     if settings.bins is None and len(distinct) <= FEW:
@@ -335,7 +335,7 @@ def _code_number(name: str, values: pl.Series, settings: ColumnSection) -> Codin
         names = tuple(short_number(it) for it in distinct.tolist())
         if len(set(names)) < len(names):
             names = tuple(repr(it) for it in distinct.tolist())
-        said = f"number of {len(names)} values, each a level"
+        said = f"numeric, {len(names)} values, each a level"
         if not edges:
             return Coding(name, "category", names, f"the same number, {names[0]}, in every case")
         return Coding(name, "number", names, said, edges=edges)
@@ -345,7 +345,7 @@ def _code_number(name: str, values: pl.Series, settings: ColumnSection) -> Codin
     cuts = cuts[cuts < distinct[-1]]
     edges = tuple(cuts.tolist()) or (float(distinct[0]),)
     levels = interval_names(edges)
-    return Coding(name, "number", levels, f"number in {len(levels)} bins of like size", edges=edges)
+    return Coding(name, "number", levels, f"numeric, {len(levels)} quantile bins", edges=edges)
 
 
 def _code_date(name: str, values: pl.Series, settings: ColumnSection) -> Coding:

@@ -94,8 +94,10 @@ def _place(path: Sequence[str | int], content: Mapping[str, Any]) -> tuple[str, 
             continue
         inside = tuple(it for it in path[:k] if isinstance(it, str))
         if inside in _SECTIONS:
-            rest = [it for it in path[k:] if isinstance(it, str)]
-            return _where(path[:k], content), ".".join(rest)
+            key = ".".join(it for it in path[k:] if isinstance(it, str))
+            last = path[-1]
+            entry = f"entry {last + 1} of {key}" if isinstance(last, int) else key
+            return _where(path[:k], content), entry
     if len(path) > 1 and isinstance(path[-1], int):
         return "the file", f"entry {path[-1] + 1} of {path[-2]}"
     return _where(path[:-1], content), str(path[-1]) if path else "it"

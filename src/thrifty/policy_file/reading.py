@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -76,7 +77,8 @@ def parse_policy_file(content: Mapping[str, Any]) -> PolicyFile:
     new, notices = as_new(content)
     file = _validated(new)
     if file.policy is not None:
-        _require_policy(file.policy)
+        with _invalid_spec():
+            _require_policy(file.policy)
     return file.noting(notices)
 
 
@@ -224,7 +226,8 @@ def spec_of(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
     if file.policy is None:
         raise InvalidSpec('there is no [policy], which names it: add [policy] with name = "...".')
     own = file.policy
-    problem = _problem(file)
+    with _invalid_spec():
+        problem = _problem(file)
     return PolicySpec(
         name=own.name,
         tenant=own.tenant,
@@ -237,6 +240,15 @@ def spec_of(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
         columns={it.name: it.columns for it in file.features if it.columns},
         agent=_agent(own.agent, folder),
     )
+
+
+@contextmanager
+def _invalid_spec() -> Iterator[None]:
+    """Turn errors of policies and problems into those of a file."""
+    try:
+        yield
+    except ThriftyError as error:
+        raise InvalidSpec(str(error)) from error
 
 
 def _at(path: str | os.PathLike[str], read: Callable[[], T]) -> T:
@@ -286,13 +298,13 @@ def _require_policy(section: PolicySection) -> None:
 def _problem(file: PolicyFile) -> Problem:
     if not 1 <= len(file.features) <= MAX_FEATURES:
         raise InvalidSpec(f"there are {len(file.features)} [[features]]: give 1 to {MAX_FEATURES}.")
-    actions = _actions(file)
-    outcomes = _outcomes(file)
+    features = tuple(map(_feature, file.features))
+    actions, outcomes = _actions(file), _outcomes(file)
     _require_texts("[rewards] unit", [file.rewards.unit])
     for sales, what in ((file.groups, "group"), (file.bundles, "bundle")):
         _require_texts(f"{what} name", [it.name for it in sales])
     return Problem(
-        features=tuple(map(_feature, file.features)),
+        features=features,
         actions=actions,
         outcomes=outcomes,
         prices=file.price_list(),
