@@ -14,8 +14,12 @@ import pytest
 from experiments.small_experiments import files_below, thrifty
 from thrifty import Agent
 from thrifty.cli import main
-from thrifty.data.policy_file import read_policy_file
+from thrifty.data import level_of
+from thrifty.errors import InvalidSpec
 from thrifty.examples import KNOWN
+from thrifty.policy_file import read_policy_file, read_spec
+from thrifty.policy_file.old_formats import PRICE_LIST
+from thrifty.problem import RewardRange
 
 Called = Callable[..., tuple[int, str]]
 
@@ -62,7 +66,7 @@ WIDE = lines(
     ),
 )
 BAD: dict[str, tuple[str | bytes, str, str, str]] = {
-    # name: the table, the prices, more of the TOML file, what the message says
+    # name: the table, the prices as in release 0.1, more of that file, what the message says
     "empty": ("", PRICES, "", r"cases.csv is empty: give a file with a header"),
     "blank": ("\n \n", PRICES, "", r"cases.csv is empty"),
     "header only": ("income,history,outcome\n", PRICES, "", r"no cases: give past cases"),
@@ -92,7 +96,7 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         column_of("history", [str(k) for k in range(60)] + ["unknown"]),
         PRICES,
         "",
-        r"column 'history' mixes numbers.*'unknown'.*missing = \['unknown'\]",
+        r"column 'history' mixes numbers.*'unknown'.*absent = \['unknown'\]",
     ),
     "mixed dates": (
         column_of("history", [f"2024-01-{k % 28 + 1:02d}" for k in range(60)] + ["soon"]),
@@ -176,16 +180,21 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         r"is a workbook.*save the table as CSV",
     ),
     "packed": (b"\x1f\x8b" + b"\x00" * 50, PRICES, "", r"packed with gzip.*unpack it"),
-    "prices in a list": (GOOD, "[prices]\nincome = [1, 2]", "", r"price of 'income' is \[1, 2\]"),
-    "no prices": (GOOD, "", "", r"nothing has a price.*\[prices\]"),
+    "prices in a list": (
+        GOOD,
+        "[prices]\nincome = [1, 2]",
+        "",
+        r"feature 'income': price is \[1, 2\]",
+    ),
+    "no prices": (GOOD, "", "", r"nothing has a price.*\[\[features\]\]"),
     "negative price": (
         GOOD,
         "[prices]\nincome = -1",
         "",
-        r"price of 'income' is -1: nobody is paid",
+        r"feature 'income': price is -1: give a finite number of at least 0",
     ),
-    "price that is NaN": (GOOD, "[prices]\nincome = nan", "", r"price of 'income' is nan"),
-    "infinite price": (GOOD, "[prices]\nincome = inf", "", r"price of 'income' is inf"),
+    "price that is NaN": (GOOD, "[prices]\nincome = nan", "", r"feature 'income': price is nan"),
+    "infinite price": (GOOD, "[prices]\nincome = inf", "", r"feature 'income': price is inf"),
     "price column of words": (
         GOOD,
         "[prices]\nincome = {column = 'history'}",
@@ -217,13 +226,13 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         GOOD,
         PRICES + "[columns.income]\nkind = 'colour'",
         "",
-        r"column 'income' has kind 'colour'",
+        r"feature 'income': kind is 'colour': use one of 'number'",
     ),
     "unknown action": (
         GOOD,
         PRICES + "[rewards]\ngo = 1\nstay = 0\nfly = 2",
         'actions = ["go", "stay"]',
-        r"rewards are given for action 'fly'",
+        r"has action 'fly', which is not among the names of \[actions\], 'go', 'stay'",
     ),
     "unknown outcome": (
         GOOD,
@@ -242,7 +251,7 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         GOOD,
         PRICES + "[rewards]\ngo = {yes = nan, no = 0}\nstay = 0",
         "",
-        r"reward of action 'go' for 'yes' is nan",
+        r"rewards.go is \{'yes': nan, 'no': 0\}: give a finite number",
     ),
     "equal rewards": (GOOD, PRICES + "[rewards]\ngo = 1\nstay = 1", "", r"every reward is 1"),
     "infinity": (
@@ -269,6 +278,7 @@ def test_a_bad_file_gets_one_clear_line(name: str, called: Called, tmp_path: Pat
     (tmp_path / "prices.toml").write_text(f"{target}{more}\n{prices}", encoding="utf-8")
     code, words = called("worth", "cases.csv", "--prices", "prices.toml")
     assert code == 2
+    words = words.removeprefix(f"thrifty: prices.toml: {PRICE_LIST}\n")
     assert re.fullmatch(rf"thrifty: [^\n]*{expected}[^\n]*\n", words), words
     assert sorted(it.name for it in files_below(tmp_path)) == ["cases.csv", "prices.toml"]
 
@@ -334,11 +344,12 @@ def test_unusual_files_are_read(
 
 
 def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
-    for name, options in (("cases.csv", ()), ("prices.toml", ("--prices",))):
+    for name, options in (("cases.csv", ()), ("policy.toml", ("--prices",))):
         shown = thrifty("example", "lending", *options, cwd=tmp_path)
         (tmp_path / name).write_text(shown.stdout, encoding="utf-8")
-    shown = thrifty("worth", "cases.csv", "--prices", "prices.toml", cwd=tmp_path)
+    shown = thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
+    assert "release 0.1" not in shown.stderr
     assert "Buy income, history, employment and phone, 21.20 EUR a case" in shown.stdout
     assert "bureau is worth up to" in shown.stdout
     found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
@@ -361,23 +372,23 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
         assert low <= it["total_gain"] / found["replay"]["cases"] <= high
     assert max(policies, key=lambda name: policies[name]["total_gain"]) == "Hindsight"
 
-    written = read_policy_file(tmp_path / "worth" / "policy.toml")
-    assert written.agent is not None
-    agent = Agent.load(written.agent)
-    assert agent.problem == written.problem
-    assert agent.policy.rounds == 40_000
-    assert (written.low, written.high, written.unit) == (-900, 120, "EUR")
-    level = written.level_of("phone", {"contract": "prepaid", "tenure": "new"})
-    assert level == "prepaid & new"
-    asked = agent.ask(free={"channel": "online"})
-    values = {"income": "low", "history": "clean", "bureau": "good", "employment": "permanent"}
-    values |= {
-        "region_code": written.level_of("region_code", {"region_code": "25"}),
-        "phone": level,
-    }
-    bought = {name: values[name] for name in asked.features}
-    assert asked.act(bought, dict.fromkeys(bought, 0.001)) in {"approve", "decline"}
-    again = thrifty("worth", "cases.csv", "--prices", "prices.toml", "--json", cwd=tmp_path)
+    path = tmp_path / "worth" / "policy.toml"
+    written, spec = read_policy_file(path), read_spec(path)
+    saved, agent = Agent.load(tmp_path / "worth" / "agent.npz"), Agent.from_file(path)
+    assert saved.problem == agent.problem == spec.problem
+    assert saved.policy.rounds == agent.policy.rounds == 40_000
+    assert spec.problem.rewards == RewardRange(-900, 120, "EUR")
+    assert spec.name == "lending"
+    raw = {"income": "low", "history": "clean", "bureau": "good", "employment": "permanent"}
+    raw |= {"region_code": "25", "contract": "prepaid", "tenure": "new"}
+    assert level_of(written, "phone", raw) == "prepaid & new"
+    case = agent.ask(free={"channel": "online"})
+    while case.buy:
+        case = agent.observe(case, {name: level_of(written, name, raw) for name in case.buy})
+    assert case.action in {"approve", "decline"}
+    agent.tell(case, outcome="repaid")
+    assert agent.explain(case)["reward"] == (120.0 if case.action == "approve" else 0.0)
+    again = thrifty("worth", "cases.csv", "--prices", "policy.toml", "--json", cwd=tmp_path)
     other = json.loads(again.stdout)
     assert {**other, "command": ""} == {**found, "command": ""}  # the same seed, the same numbers
 
@@ -398,18 +409,31 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     code, words = called("init", "cases.csv")
     assert code == 0
     assert "values are separated by semicolons" in words
-    content = tomllib.loads((tmp_path / "prices.toml").read_text(encoding="utf-8"))
-    assert content == {
-        "target": "status",
-        "time": "date",
-        "prices": {"amount": 0.01, "note": 0.01},
+    text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text) == {
+        "policy": {"name": "cases", "policy": "scout", "seed": 0},
+        "table": {"target": "status", "time": "date"},
+        "features": [{"name": "amount", "price": 0.01}, {"name": "note", "price": 0.01}],
     }
+    assert "# id: left out, an identifier" in text
     code, words = called("init", "cases.csv")
-    assert (code, "there already" in words) == (2, True)
-    code, words = called("worth", "cases.csv", "--prices", "prices.toml")
+    assert (code, "policy.toml exists" in words) == (2, True)
+    assert (tmp_path / "policy.toml").read_text(encoding="utf-8") == text
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
     assert code == 0, words
     assert "120 cases, in the order of date" in words
     assert "left out (identifiers): 'id'" in words
+
+
+def test_what_init_comments_out_can_be_uncommented(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
+    more = text.split("# What else can be said", 1)[1].splitlines()[2:]
+    lines_ = [it.removeprefix("# ") for it in more if it.startswith("# ")]
+    example = tomllib.loads("\n".join(it for it in lines_ if it not in ("free = true", "bins")))
+    assert {*example} == {"table", "features", "bundles", "rewards", "outcomes"}
+    assert example["outcomes"]["rewards"]["action1"] == {"no": 0, "yes": 0}
 
 
 def test_init_takes_a_few_words_among_numbers_for_missing(called: Called, tmp_path: Path) -> None:
@@ -417,15 +441,42 @@ def test_init_takes_a_few_words_among_numbers_for_missing(called: Called, tmp_pa
     table = column_of("amount", [f'"{it}"' for it in values])
     (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
     assert called("init", "cases.csv")[0] == 0
-    content = tomllib.loads((tmp_path / "prices.toml").read_text(encoding="utf-8"))
-    assert content["columns"] == {"amount": {"missing": ["k.A.", "n. b."]}}
-    assert content["prices"] == {"income": 0.01, "amount": 0.01}
-    code, words = called("worth", "cases.csv", "--prices", "prices.toml")
+    features = read_policy_file(tmp_path / "policy.toml").features
+    assert [(it.name, it.price, it.absent) for it in features] == [
+        ("income", 0.01, ()),
+        ("amount", 0.01, ("k.A.", "n. b.")),
+    ]
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
     assert code == 0, words
 
 
 def test_init_of_a_wide_file(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(WIDE, encoding="utf-8")
     assert called("init", "cases.csv", "--target", "outcome")[0] == 0
-    content = tomllib.loads((tmp_path / "prices.toml").read_text(encoding="utf-8"))
-    assert len(content["prices"]) == 199
+    assert len(read_policy_file(tmp_path / "policy.toml").features) == 199
+
+
+def test_a_file_of_init_is_not_served_before_it_has_levels(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    with pytest.raises(InvalidSpec, match=r"policy.toml: feature 'income' has no levels yet"):
+        read_spec(tmp_path / "policy.toml")
+
+
+def test_old_and_new_files_say_the_same(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    rewards = "go = {yes = 30, no = -50}\nstay = 0\n"
+    old = f'target = "outcome"\ncurrency = "EUR"\n{PRICES}[rewards]\n{rewards}'
+    new = lines(
+        '[table]\ntarget = "outcome"\n[rewards]\nunit = "EUR"',
+        '[[features]]\nname = "income"\nprice = 0.02\n[[features]]\nname = "history"\nprice = 0.03',
+        f"[outcomes.rewards]\n{rewards}",
+    )
+    found = []
+    for name, text in (("old.toml", old), ("new.toml", new)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        code, words = called("worth", "cases.csv", "--prices", name, "--json")
+        assert code == 0, words
+        found.append({**json.loads(words), "command": ""})
+    assert found[0] == found[1]
+    assert found[0]["best_subset"] == ["income", "history"]

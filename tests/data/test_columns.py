@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thrifty.data.cases import PaidFeature
 from thrifty.data.columns import Coding, bins_for, code_column
+from thrifty.data.paid import PaidFeature
 from thrifty.data.parsing import dates, numbers
-from thrifty.data.policy_file import level_of
-from thrifty.data.settings import ColumnSettings
 from thrifty.errors import InvalidTable
+from thrifty.policy_file.model import ColumnSection
 
 
 def at_midnight(day: date) -> datetime:
@@ -22,7 +21,7 @@ def at_midnight(day: date) -> datetime:
 
 
 def coded(values: list[Any], **said: Any) -> tuple[list[str], Coding]:
-    codes, coding = code_column("x", pl.Series("x", values), ColumnSettings(**said))
+    codes, coding = code_column("x", pl.Series("x", values), ColumnSection(name="x", **said))
     return [coding.levels[code] for code in codes.tolist()], coding
 
 
@@ -72,7 +71,7 @@ def test_none_is_a_word() -> None:
 
 
 def test_words_that_mean_missing_can_be_added() -> None:
-    levels, coding = coded([str(k) for k in range(30)] + ["unknown"], missing=("unknown",))
+    levels, coding = coded([str(k) for k in range(30)] + ["unknown"], absent=("unknown",))
     assert coding.kind == "number"
     assert levels[-1] == "(missing)"
 
@@ -117,7 +116,7 @@ def test_booleans_dates_and_long_texts() -> None:
     assert coding.levels[0] == "2020 Q1"
     assert coded(days, period="year")[1].levels == ("2020", "2021", "2022")
     words = [f"w{k % 40:02d}" for k in range(4000)]
-    assert len(coded(words, levels=5)[1].levels) == 5
+    assert len(coded(words, max_levels=5)[1].levels) == 5
 
 
 def test_an_edge_belongs_to_the_bin_below_and_a_period_to_its_first_day() -> None:
@@ -146,21 +145,55 @@ def test_values_that_were_never_seen() -> None:
 )
 def test_a_value_is_coded_alike_alone_and_in_its_column(values: list[str | None]) -> None:
     try:
-        codes, coding = code_column("x", pl.Series("x", values, dtype=pl.String), ColumnSettings())
+        codes, coding = code_column(
+            "x", pl.Series("x", values, dtype=pl.String), ColumnSection(name="x")
+        )
     except InvalidTable:
         return
     feature = PaidFeature("x", coding.levels, (coding,))
     for value, code in zip(values, codes.tolist(), strict=True):
-        assert level_of(feature, {"x": value}) == coding.levels[code]
+        assert feature.level_of({"x": value}) == coding.levels[code]
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=300), st.integers(2, 9))
 def test_bins_are_ordered_and_none_is_empty(values: list[float], bins: int) -> None:
     series = pl.Series("x", values)
-    codes, coding = code_column("x", series, ColumnSettings(kind="number", bins=bins))
+    codes, coding = code_column("x", series, ColumnSection(name="x", kind="number", bins=bins))
     order = np.argsort(values, kind="stable")
     assert (np.diff(codes[order]) >= 0).all()
     assert len(coding.levels) <= bins
     if len(set(values)) > 1:
         assert set(codes.tolist()) == set(range(len(coding.levels)))
+
+
+def test_a_declared_level_for_missing_values_exists_even_if_none_is_missing() -> None:
+    levels, coding = coded([1, 2, 3] * 9, missing="not known")
+    assert coding.levels == ("1", "2", "3", "not known")
+    assert (coding.missing, levels[0]) == ("not known", "1")
+    assert coding.feature.code(None) == 3
+    assert coded(["a", "b", None], missing="b")[0] == ["a", "b", "b"]
+
+
+def test_levels_that_are_given_are_not_found_out() -> None:
+    levels, coding = coded(
+        ["5", "70", None], levels=("young", "old", "?!"), edges=(30,), missing="?!"
+    )
+    assert levels == ["young", "old", "?!"]
+    assert coding.kind == "number"
+    levels, _ = coded(["Rome", "Bern"], levels=("Rome", "elsewhere"), other="elsewhere")
+    assert levels == ["Rome", "elsewhere"]
+    told = {"levels": ("early", "late"), "kind": "date", "edges": ("2024-05-31",)}
+    assert coded(["2024-05-30", "31.05.2024"], **told)[0] == ["early", "late"]
+    with pytest.raises(InvalidTable, match="'x' holds 'many', which is not a number"):
+        coded(["5", "many"], levels=("young", "old"), edges=(30,), missing=True)
+
+
+def test_a_coded_column_is_a_feature_of_the_same_codes() -> None:
+    values = [None, *(k * 1.5 for k in range(200))]
+    codes, coding = code_column("x", pl.Series("x", values), ColumnSection(name="x", bins=5))
+    assert coding.feature.ordered
+    assert [coding.feature.code(it) for it in values] == codes.tolist()
+    days = [date(2020 + k // 400, k % 12 + 1, 1) for k in range(1200)]
+    feature = coded(days)[1].feature
+    assert (feature.ordered, feature.level("2021 Q2")) == (False, "2021 Q2")

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from thrifty.data import Cases, Settings, cases_of
+from thrifty.data import Cases, cases_of
 from thrifty.data.reading import Table
-from thrifty.data.settings import parse_settings
 from thrifty.examples import KNOWN, csv_of, prices_of
+from thrifty.policy_file import of_prices, parse_policy_file
 from thrifty.worth import sets
 from thrifty.worth.answer import answer_of, changed, unsure
 from thrifty.worth.files import as_json
@@ -36,7 +36,7 @@ def known_cases(name: str, rows: int, seed: int) -> Cases:
     import tomllib
 
     frame = pl.read_csv(io.StringIO(csv_of(name, rows, seed)), infer_schema=False)
-    return cases_of(Table(frame), parse_settings(tomllib.loads(prices_of(name)), name))
+    return cases_of(Table(frame), parse_policy_file(tomllib.loads(prices_of(name))))
 
 
 def telling_cases(seed: int, number: int = 3000) -> Cases:
@@ -52,13 +52,13 @@ def telling_cases(seed: int, number: int = 3000) -> Cases:
         "outcome": np.where(outcome, "yes", "no"),
     }
     prices: dict[str, float | str] = {"copy": 0.011, "noise": 0.001, "a": 0.01, "level": 0.002}
-    return cases_of(pl.DataFrame(table), Settings(target="outcome", prices=prices))
+    return cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
 
 
 def test_the_worth_of_a_feature_by_hand() -> None:
     """A deterministic outcome: the feature is worth the share of cases that it turns right."""
     table = {"a": ["x", "y", "y", "y"] * 100, "outcome": ["no", "yes", "yes", "yes"] * 100}
-    cases = cases_of(table, Settings(target="outcome", prices={"a": 0.1}))
+    cases = cases_of(table, of_prices({"a": 0.1}, target="outcome"))
     values = searched(cases, 1)
     assert dict(zip(map(places_of, values.masks), values.rewards, strict=True)) == {
         (): 0.75,
@@ -91,7 +91,7 @@ def test_noise_alone_is_worth_nothing() -> None:
         table = {f"n{k}": rng.integers(0, 5, 2000) for k in range(5)}
         table["outcome"] = rng.integers(0, 2, 2000)
         prices: dict[str, float | str] = {f"n{k}": 0.0001 for k in range(5)}
-        cases = cases_of(pl.DataFrame(table), Settings(target="outcome", prices=prices))
+        cases = cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
         found += bool(choose(searched(cases, 1), Judge(Folded.of(cases, 1))))
     assert found <= 2
 
@@ -167,7 +167,7 @@ def test_an_honest_gain_is_not_taken_in_by_many_sets() -> None:
         table = {f"n{k}": rng.integers(0, 3, 200) for k in range(8)}
         table["outcome"] = rng.integers(0, 2, 200)
         prices: dict[str, float | str] = {f"n{k}": 1e-6 for k in range(8)}
-        cases = cases_of(pl.DataFrame(table), Settings(target="outcome", prices=prices))
+        cases = cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
         values = searched(cases, seed)
         judge = Judge(Folded.of(cases, seed))
         apparent.append(values.gains(cases.mean_prices).max())
@@ -191,7 +191,7 @@ def test_two_columns_that_tell_only_together_are_found_by_the_search() -> None:
     table = {f"x{k}": rng.integers(0, 2, 4000) for k in range(15)}
     table["outcome"] = table["x3"] ^ table["x11"]
     prices: dict[str, float | str] = {f"x{k}": 0.01 for k in range(15)}
-    cases = cases_of(pl.DataFrame(table), Settings(target="outcome", prices=prices))
+    cases = cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
     values = searched(cases, 1)
     assert not values.all_sets
     assert choose(values, Judge(Folded.of(cases, 1))) == (3, 11)

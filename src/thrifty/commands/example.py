@@ -14,14 +14,17 @@ NAMES = ("lending", "triage", "nursery")
 def example(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
     prices: Annotated[
-        bool, typer.Option("--prices", help="Print the price list (TOML) instead of the cases.")
+        bool,
+        typer.Option(
+            "--policy", "--prices", help="Print policy.toml with the prices, not the cases."
+        ),
     ] = False,
     rows: Annotated[
-        int | None, typer.Option(min=40, help="How many cases; Nursery has 12,960.")
+        int | None, typer.Option(min=40, help="Number of cases; Nursery has 12,960.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the cases that are drawn.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
 ) -> None:
-    """Print cases as CSV, or their price list, to try `thrifty worth` on.
+    """Print cases as CSV, or a policy.toml with their prices, to try `thrifty worth` on.
 
     Lending and triage are made up: outcomes and prices drift, and the true answer is known.
 

@@ -26,11 +26,11 @@ def replay(
 
     Example: thrifty replay log.parquet new.toml --of lending
     """
+    from thrifty.commands.policy_files import read_complete_spec
     from thrifty.service.exporting import exported_events
     from thrifty.service.replaying import replay as replayed
-    from thrifty.service.specification import read_spec
 
-    spec = read_spec(policy)
+    spec = read_complete_spec(policy)
     with explained_if_slow():
         done = replayed(spec, exported_events(log, of or spec.name, spec.tenant), save)
     typer.echo(

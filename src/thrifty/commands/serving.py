@@ -9,15 +9,16 @@ from pathlib import Path
 
 import typer
 
+from thrifty.commands.policy_files import read_complete_spec
 from thrifty.commands.waiting import explained_if_slow
 from thrifty.service.access import Keys, read_keys
 from thrifty.service.api import create_app
 from thrifty.service.desk import Desk, Settings
 from thrifty.service.gate import Limits
 from thrifty.service.serving import make_server, require_free, require_possible, require_safe
-from thrifty.service.specification import PolicySpec, read_spec
 from thrifty.service.standby import get_ready, open_when_free
 from thrifty.service.stores import Store, open_store
+from thrifty.specification import PolicySpec
 
 LEAVING_SECONDS = 5.0
 """How long the process before may still hold the port when it has let go of the store."""
@@ -42,7 +43,7 @@ def serve_until_stopped(wanted: Wanted, all_made: Callable[[], None]) -> None:
     keys = _read_keys(wanted)
     require_safe(wanted.host, keys)
     (require_possible if wanted.standby else require_free)(wanted.host, wanted.port)
-    specs = [read_spec(path) for path in wanted.policies]
+    specs = [read_complete_spec(path) for path in wanted.policies]
     with closing(_opened(wanted, specs, all_made)) as store:
         if wanted.standby:
             require_free(wanted.host, wanted.port, patience=LEAVING_SECONDS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,22 +26,28 @@ def worth(
     target: Annotated[
         str | None, typer.Option(help="The column that holds the outcome of each case.")
     ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="TOML file of prices; `thrifty init` writes one.")
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy", "--prices", help="policy.toml with prices; `thrifty init` writes one."
+        ),
     ] = None,
     rewards: Annotated[
-        Path | None, typer.Option(help="TOML file of rewards by action and outcome, in money.")
+        Path | None,
+        typer.Option(help="TOML file of rewards, if policy.toml has none."),
     ] = None,
     time: Annotated[
         str | None, typer.Option(help="The column to order cases by; without it they are shuffled.")
     ] = None,
     in_order: Annotated[
-        bool, typer.Option("--in-order", help="The rows of the file stand in the order of time.")
+        bool, typer.Option("--in-order", help="The rows of the file are in the order of time.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("worth"),
-    seed: Annotated[int, typer.Option(min=0, help="Of everything that is random.")] = 1,
-    encoding: Annotated[str | None, typer.Option(help="Of a CSV file that is not UTF-8.")] = None,
-    separator: Annotated[str | None, typer.Option(help="Between the values of a CSV file.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+    encoding: Annotated[str | None, typer.Option(help="CSV encoding (default: UTF-8).")] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="CSV separator (default: detected).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which features are worth their price, and what a learning policy would have kept.
@@ -50,22 +55,18 @@ def worth(
     Writes to OUT: worth.html (a page to show), worth.json (all numbers), policy.toml and
     agent.npz (a policy that has learnt from these cases, for live decisions).
 
-    Example: thrifty worth cases.csv --target outcome --prices prices.toml
+    Example: thrifty worth cases.csv --policy policy.toml
     """
-    from thrifty.data import cases_of, read_settings
+    from thrifty.commands.policy_files import read_table_file
+    from thrifty.data import cases_of
     from thrifty.worth.answer import answer_of
     from thrifty.worth.files import as_json as content_of
     from thrifty.worth.files import write_answer
 
-    settings = read_settings(prices, rewards)
-    settings = replace(
-        settings,
-        target=target or settings.target,
-        time=time or settings.time,
-        encoding=encoding or settings.encoding,
-        separator=separator or settings.separator,
+    file = read_table_file(policy, rewards).with_table(
+        target=target, time=time, encoding=encoding, separator=separator
     )
-    coded = cases_of(cases, settings, in_order=in_order, seed=seed)
+    coded = cases_of(cases, file, in_order=in_order, seed=seed)
     if not as_json:
         _show_columns(coded)
     with Console(stderr=True).status(_WORKING):
@@ -84,7 +85,7 @@ def _show_columns(coded: Cases) -> None:
 
     money = Money.of(coded)
     table = new_table(["column"], ["price"])
-    table.add_column("what was done", overflow="fold")
+    table.add_column("coding", overflow="fold")
     for feature, price in zip(coded.features, coded.mean_prices.tolist(), strict=True):
         bundle = "" if len(feature.parts) == 1 else f" (in {printable(feature.name, 20)})"
         for part in feature.parts:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import pairwise
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from thrifty.data.parsing import cleaned, dates, numbers
-from thrifty.data.settings import ColumnSettings
 from thrifty.errors import InvalidTable
+from thrifty.features import MISSING, Feature, interval_names, short_number, unused_name
+from thrifty.policy_file.model import ColumnSection
 
 Codes = NDArray[np.int16]
 
@@ -46,6 +45,12 @@ class Coding:
     absent: tuple[str, ...] = ()
     """More words that mean that a value is missing."""
 
+    @property
+    def feature(self) -> Feature:
+        """The feature as policies know it; a date is a category."""
+        edges = self.edges if self.kind == "number" and self.edges is not None else ()
+        return Feature(self.name, self.levels, edges, self.missing, self.other)
+
     def apply(self, values: pl.Series) -> Codes:
         """Return the code of every value.
 
@@ -57,13 +62,18 @@ class Coding:
         if self.edges is None:
             return self._by_name(_as_text(values))
         points = _as_points(self.kind, values)
+        if points.null_count() > values.null_count():
+            strange = values.filter(points.is_null() & values.is_not_null())[0]
+            raise InvalidTable(
+                f"column {self.name!r} holds {strange!r}, which is not a {self.kind}: correct it, "
+                "or add it to `absent` in its [[features]] entry if it means: no value."
+            )
         side: Literal["left", "right"] = "right" if self.kind == "date" else "left"
         codes = np.searchsorted(np.array(self.edges), points.fill_null(0).to_numpy(), side=side)
         return self._with_missing(codes, points.is_null())
 
     def _by_name(self, values: pl.Series) -> Codes:
-        known = [level for level in self.levels if level not in (self.missing, self.other)]
-        places = [self.levels.index(level) for level in known]
+        known, places = list(self.levels), list(range(len(self.levels)))
         unknown = -1 if self.other is None else self.levels.index(self.other)
         codes = values.replace_strict(known, places, default=unknown, return_dtype=pl.Int64)
         absent = values.is_null()
@@ -114,10 +124,13 @@ def tidy(name: str, values: pl.Series, absent: tuple[str, ...] = ()) -> pl.Serie
 
 
 def code_column(
-    name: str, values: pl.Series, settings: ColumnSettings, missing: tuple[str, ...] = ()
+    name: str, values: pl.Series, settings: ColumnSection, missing: tuple[str, ...] = ()
 ) -> tuple[Codes, Coding]:
-    """Find out what a column is, and code it."""
-    absent = (*missing, *settings.missing)
+    """Find out what a column is, and code it; levels that are given are taken as they are."""
+    told = coding_of(settings, missing)
+    if told is not None:
+        return told.apply(values), told
+    absent = (*missing, *settings.absent)
     found = tidy(name, values, absent)
     if found.null_count() == len(found):
         raise InvalidTable(
@@ -127,16 +140,37 @@ def code_column(
     kind = settings.kind or _kind_of(name, found)
     coding = _CODERS[kind](name, found, settings)
     coding = replace(coding, absent=absent)
-    if found.null_count():
-        missing_level = _fresh("(missing)", coding.levels)
+    if found.null_count() or settings.missing_level is not None:
+        level = settings.missing_level or unused_name(MISSING, coding.levels)
         share = found.null_count() / len(found)
         coding = replace(
             coding,
-            levels=(*coding.levels, missing_level),
-            missing=missing_level,
+            levels=coding.levels if level in coding.levels else (*coding.levels, level),
+            missing=level,
             said=f"{coding.said}; missing in {_percent(share)}, a level of its own",
         )
     return coding.apply(values), coding
+
+
+def coding_of(section: ColumnSection, missing: tuple[str, ...] = ()) -> Coding | None:
+    """Return the coding that a policy file gives a column, or None if it gives no levels."""
+    feature = section.feature()
+    if section.levels is None or feature is None:
+        return None
+    edges: tuple[float, ...] | None = feature.edges or None
+    if section.kind == "date" and section.edges is not None:
+        moments = [datetime.fromisoformat(str(it)) for it in section.edges]
+        edges = tuple(it.replace(tzinfo=UTC).timestamp() for it in moments)
+    return Coding(
+        section.name,
+        section.kind or ("number" if edges else "category"),
+        feature.levels,
+        f"{len(feature.levels)} levels as given",
+        edges=edges,
+        missing=feature.missing,
+        other=feature.other,
+        absent=tuple(dict.fromkeys((*missing, *section.absent))),
+    )
 
 
 def bins_for(cases: int) -> int:
@@ -193,7 +227,7 @@ def _kind_of(name: str, values: pl.Series) -> str:
         raise InvalidTable(
             f"column {name!r} has {len(distinct):,} distinct values in {len(values):,} cases: it "
             "is an identifier, which tells nothing about the next case. Remove its price, or "
-            f'group its values before; `kind = "text"` under [columns.{name}] keeps the most '
+            'group its values before; `kind = "text"` in its [[features]] entry keeps the most '
             "frequent."
         )
     return "category" if len(distinct) <= FEW else "text"
@@ -229,7 +263,7 @@ def _mixed(name: str, known: pl.Series, strange: pl.Series, what: str) -> str:
     return (
         f"column {name!r} mixes {what}s with other things: {word!r} (value {row} of it), and "
         f"{cases:,} values in all are no {what}. If they mean that there is no value, write "
-        f'`missing = [{word!r}]` under [columns.{name}]; if all are words, `kind = "text"`.'
+        f'`absent = [{word!r}]` in its [[features]] entry; if all are words, `kind = "text"`.'
     )
 
 
@@ -243,21 +277,21 @@ _YES_AND_NO = (
 )
 
 
-def _code_boolean(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
+def _code_boolean(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
     coding = _code_category(name, values, settings)
     return replace(coding, kind="boolean", said=f"boolean: {', '.join(coding.levels)}")
 
 
-def _code_category(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
+def _code_category(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
     counted = _as_text(values).drop_nulls().value_counts(sort=True)
     names = sorted(counted[counted.columns[0]].to_list())
-    most = settings.levels or FEW
+    most = settings.max_levels or FEW
     if len(names) > most:
         return _code_text(name, values, settings)
     return Coding(name, "category", tuple(names), f"category of {len(names)} levels")
 
 
-def _code_text(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
+def _code_text(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
     texts = _as_text(values).drop_nulls()
     counted = (
         texts.value_counts(sort=True).rename({texts.name: "value"})
@@ -266,13 +300,13 @@ def _code_text(name: str, values: pl.Series, settings: ColumnSettings) -> Coding
     )
     # Equal counts are told apart by name, so that the same table always gives the same levels.
     counted = counted.sort(["count", "value"], descending=[True, False])
-    most = settings.levels or FEW
+    most = settings.max_levels or FEW
     if len(counted) <= most:
         names = tuple(sorted(counted["value"].to_list()))
         return Coding(name, "category", names, f"category of {len(names)} levels")
     enough = counted["count"].to_numpy() >= max(10, len(values) / 500)
     kept = counted["value"].to_list()[: max(1, min(most - 1, int(enough.sum())))]
-    other = _fresh("(other)", kept)
+    other = unused_name("(other)", kept)
     covered = float(counted["count"][: len(kept)].sum()) / len(texts)
     said = (
         f"text of {len(counted):,} values: the {len(kept)} most frequent, {_percent(covered)} of "
@@ -281,28 +315,27 @@ def _code_text(name: str, values: pl.Series, settings: ColumnSettings) -> Coding
     return Coding(name, "text", (*kept, other), said, other=other)
 
 
-def _code_number(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
+def _code_number(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
     points = _as_points("number", values)
     if points.null_count() > values.null_count():
         strange = values.filter(points.is_null() & values.is_not_null())[0]
         raise InvalidTable(
             f"column {name!r} is said to be a number and holds {strange!r}: correct it, add it to "
-            f"`missing` under [columns.{name}], or choose another kind."
+            "`absent` in its [[features]] entry, or choose another kind."
         )
     _require_finite(name, points)
     known = points.drop_nulls()
-    if settings.edges is not None:
-        levels = _bin_names(settings.edges)
-        return Coding(
-            name, "number", levels, f"number in {len(levels)} bins as told", edges=settings.edges
-        )
+    if settings.number_edges:
+        levels = interval_names(settings.number_edges)
+        said = f"numeric, {len(levels)} bins as given"
+        return Coding(name, "number", levels, said, edges=settings.number_edges)
     distinct = known.unique().sort().to_numpy()
     if settings.bins is None and len(distinct) <= FEW:
         edges = tuple(((distinct[1:] + distinct[:-1]) / 2).tolist())
-        names = tuple(_number(it) for it in distinct.tolist())
+        names = tuple(short_number(it) for it in distinct.tolist())
         if len(set(names)) < len(names):
             names = tuple(repr(it) for it in distinct.tolist())
-        said = f"number of {len(names)} values, each a level"
+        said = f"numeric, {len(names)} values, each a level"
         if not edges:
             return Coding(name, "category", names, f"the same number, {names[0]}, in every case")
         return Coding(name, "number", names, said, edges=edges)
@@ -311,11 +344,11 @@ def _code_number(name: str, values: pl.Series, settings: ColumnSettings) -> Codi
     cuts = np.unique(np.quantile(known.to_numpy(), shares, method="lower"))
     cuts = cuts[cuts < distinct[-1]]
     edges = tuple(cuts.tolist()) or (float(distinct[0]),)
-    levels = _bin_names(edges)
-    return Coding(name, "number", levels, f"number in {len(levels)} bins of like size", edges=edges)
+    levels = interval_names(edges)
+    return Coding(name, "number", levels, f"numeric, {len(levels)} quantile bins", edges=edges)
 
 
-def _code_date(name: str, values: pl.Series, settings: ColumnSettings) -> Coding:
+def _code_date(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
     day_first = False
     if values.dtype == pl.String:
         points, day_first = dates(values)
@@ -325,7 +358,7 @@ def _code_date(name: str, values: pl.Series, settings: ColumnSettings) -> Coding
         strange = values.filter(points.is_null() & values.is_not_null())[0]
         raise InvalidTable(
             f"column {name!r} is said to be a date and holds {strange!r}: write it as 2024-05-31, "
-            f"add it to `missing` under [columns.{name}], or choose another kind."
+            "add it to `absent` in its [[features]] entry, or choose another kind."
         )
     known = points.drop_nulls()
     period = settings.period or _finest_period(known)
@@ -396,30 +429,5 @@ def _require_finite(name: str, points: pl.Series) -> None:
         )
 
 
-def _bin_names(edges: Sequence[float]) -> tuple[str, ...]:
-    shown = [_number(edge) for edge in edges]
-    if len(set(shown)) < len(shown):
-        shown = [repr(edge) for edge in edges]
-    between = (f"{low} to {high}" for low, high in pairwise(shown))
-    return (f"up to {shown[0]}", *between, f"over {shown[-1]}")
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value % 1 == 0 and abs(value) < 1e15 else f"{value:.6g}"
-
-
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
-
-
-def _fresh(name: str, taken: Sequence[str]) -> str:
-    """Return the name, or one like it that no level has.
-
-    >>> _fresh("(other)", ["a", "(other)"])
-    '(other 2)'
-    """
-    k, fresh = 1, name
-    while fresh in taken:
-        k += 1
-        fresh = f"{name[:-1]} {k})"
-    return fresh

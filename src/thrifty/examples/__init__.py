@@ -6,6 +6,8 @@ from thrifty.environments import nursery
 from thrifty.examples.known import Known
 from thrifty.examples.lending import LENDING
 from thrifty.examples.triage import TRIAGE
+from thrifty.policy_file import Comments, of_prices, to_toml
+from thrifty.policy_file.model import PolicySection
 from thrifty.seeds import Seed, generator
 
 __all__ = ["KNOWN", "Known", "csv_of", "prices_of"]
@@ -13,20 +15,15 @@ __all__ = ["KNOWN", "Known", "csv_of", "prices_of"]
 KNOWN = {"lending": LENDING, "triage": TRIAGE}
 ROWS = 40_000
 
-_NURSERY = """\
-# Nursery: what it costs to look, in parts of a right decision.
-target = "class"
-free = ["parents"]
-
-[prices]
-has_nurs = 0.02
-form = 0.02
-children = 0.03
-housing = 0.03
-finance = 0.02
-social = 0.02
-health = 0.05
-"""
+_NURSERY_PRICES = {
+    "has_nurs": 0.02,
+    "form": 0.02,
+    "children": 0.03,
+    "housing": 0.03,
+    "finance": 0.02,
+    "social": 0.02,
+    "health": 0.05,
+}
 
 
 def csv_of(name: str, rows: int | None = None, seed: Seed = 1) -> str:
@@ -44,5 +41,9 @@ def csv_of(name: str, rows: int | None = None, seed: Seed = 1) -> str:
 
 
 def prices_of(name: str) -> str:
-    """Return the price list of an example as the text of a TOML file."""
-    return KNOWN[name].as_toml() if name in KNOWN else _NURSERY
+    """Return the policy file of an example, with prices and rewards, as the text of a TOML file."""
+    if name in KNOWN:
+        return KNOWN[name].as_toml()
+    file = of_prices(_NURSERY_PRICES, target="class", free=["parents"])
+    header = "Nursery: features and prices, as parts of a right decision, for `thrifty worth`."
+    return to_toml(file.changed(policy=PolicySection(name="nursery")), Comments((header,)))

@@ -12,6 +12,8 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.policy_file import Comments, PolicyFile, of_prices, to_toml
+from thrifty.policy_file.model import ActionsSection, PolicySection
 from thrifty.seeds import Seed, generator
 
 Floats = NDArray[np.float64]
@@ -174,29 +176,33 @@ class Known:
         csv.writer(text, lineterminator="\n").writerows(self.rows(number, seed))
         return text.getvalue()
 
+    def policy_file(self) -> PolicyFile:
+        """Return the prices and rewards as a policy file, without levels."""
+        alone = {name: it for name, it in self.prices.items() if name not in self.bundles}
+        return of_prices(
+            {name: _price(name, it) for name, it in alone.items()},
+            target="outcome",
+            time="case",
+            free=self.free,
+            bundles={
+                name: (columns, _price(name, self.prices[name]))
+                for name, columns in self.bundles.items()
+            },
+            rewards={
+                action: dict(zip(self.outcomes, row, strict=True))
+                for action, row in self.rewards.items()
+            },
+            currency="EUR",
+        )
+
     def as_toml(self) -> str:
-        """Return the prices and rewards as the text of a TOML file."""
-        lines = [
-            f"# {self.title}: what it costs to look, and what it pays to be right.",
-            'target = "outcome"',
-            'time = "case"',
-            'currency = "EUR"',
-            f"free = {list(self.free)!r}".replace("'", '"'),
-            "",
-            "[prices]",
-        ]
-        for name, price in self.prices.items():
-            if name not in self.bundles:
-                lines.append(f"{name} = {_as_price(name, price)}")
-        for name, columns in self.bundles.items():
-            shown = f"{list(columns)!r}".replace("'", '"')
-            lines += ["", f"[bundles.{name}]  # one price reveals all of its columns"]
-            lines += [f"columns = {shown}", f"price = {_as_price(name, self.prices[name])}"]
-        lines += ["", "[rewards]  # by action, then by outcome"]
-        for action, row in self.rewards.items():
-            inner = ", ".join(f'"{o}" = {r:g}' for o, r in zip(self.outcomes, row, strict=True))
-            lines.append(f'"{action}" = {{{inner}}}')
-        return "\n".join(lines) + "\n"
+        """Return the policy file as text."""
+        file = self.policy_file().changed(
+            policy=PolicySection(name=self.title.lower()),
+            actions=ActionsSection(names=tuple(self.rewards)),
+        )
+        header = f"{self.title}: features, prices and rewards, for `thrifty worth`."
+        return to_toml(file, Comments((header,)))
 
 
 def _chance(risk: Mapping[str, float], state: Sequence[str]) -> float:
@@ -205,5 +211,5 @@ def _chance(risk: Mapping[str, float], state: Sequence[str]) -> float:
     return min(max(risk[""] + added, 0.005), 0.97)
 
 
-def _as_price(name: str, price: Sequence[float]) -> str:
-    return f"{price[0]:g}" if len(price) == 1 else f'{{column = "{name}_price"}}'
+def _price(name: str, price: Sequence[float]) -> float | str:
+    return price[0] if len(price) == 1 else f"{name}_price"

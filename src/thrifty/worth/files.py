@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from thrifty._version import __version__
-from thrifty.data.policy_file import AGENT, POLICY, policy_toml
+from thrifty.data.describing import AGENT, POLICY, policy_file_of
 from thrifty.errors import SaveError
+from thrifty.policy_file import Comments, to_toml
 from thrifty.worth.answer import Answer
 from thrifty.worth.judging import FeatureWorth
 from thrifty.worth.page import page_of
@@ -22,6 +23,9 @@ from thrifty.worth.words import verdict
 
 JSON, PAGE = "worth.json", "worth.html"
 SCHEMA = 1
+_COMMENTS = Comments(
+    header=("A policy that has learnt from past cases: `thrifty serve policy.toml` decides by it.",)
+)
 
 
 def write_answer(answer: Answer, folder: Path, *, name: str, command: str) -> list[Path]:
@@ -34,8 +38,8 @@ def write_answer(answer: Answer, folder: Path, *, name: str, command: str) -> li
             content = json.dumps(as_json(answer, command), indent=2, ensure_ascii=False)
             (drafts / JSON).write_text(content + "\n", encoding="utf-8")
             (drafts / PAGE).write_text(page_of(answer, name, command), encoding="utf-8")
-            policy = policy_toml(answer.cases, name=name, seed=answer.seed)
-            (drafts / POLICY).write_text(policy, encoding="utf-8")
+            policy = policy_file_of(answer.cases, name=name, seed=answer.seed)
+            (drafts / POLICY).write_text(to_toml(policy, _COMMENTS), encoding="utf-8")
             answer.stream.agent.save(drafts / AGENT)
             folder.mkdir(exist_ok=True)
             for it in names:
@@ -92,10 +96,7 @@ def as_json(answer: Answer, command: str = "") -> dict[str, Any]:
         ],
         "actions": list(rewards.actions),
         "outcomes": list(rewards.outcomes),
-        "rewards": {
-            action: dict(zip(rewards.outcomes, row, strict=True))
-            for action, row in zip(rewards.actions, rewards.table.tolist(), strict=True)
-        },
+        "rewards": rewards.by_action,
         "frontier": [
             {"features": answer.named(it.features), "spend": it.spend, "reward": asdict(it.reward)}
             for it in answer.steps

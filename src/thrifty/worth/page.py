@@ -214,7 +214,7 @@ def _columns(answer: Answer, money: Money) -> str:
                     cell(printable(levels, 300), "said"),
                 ]
             )
-    return table_of_cells(("column", "price", "what was done", "levels"), rows, "words")
+    return table_of_cells(("column", "price", "coding", "levels"), rows, "words")
 
 
 def _rewards(answer: Answer, money: Money) -> str:

@@ -1,0 +1,475 @@
+"""The sections of policy.toml as frozen, strictly checked models.
+
+The models check what a section says by itself and that the sections fit together. What `serve`
+needs beyond that, such as levels of every feature, is checked by `thrifty.policy_file.reading`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    model_validator,
+)
+
+from thrifty.errors import InvalidSpec
+from thrifty.features import MISSING, Feature, interval_names, require_distinct
+from thrifty.outcomes import Outcomes, RewardRange
+from thrifty.parameters import as_float
+from thrifty.prices import Bundle, Group, PriceList
+from thrifty.specification import DEFAULT_TENANT, WEEK
+
+MAX_MONEY = 1e12
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_TEN_YEARS = 3660 * 86400
+
+
+def duration(given: float | str) -> float:
+    """Return seconds, from a number of them or a text such as `30m` or `14d`.
+
+    >>> duration("1.5h"), duration(10)
+    (5400.0, 10.0)
+    """
+    seconds = as_float(given)
+    if isinstance(given, str) and (match := _DURATION.fullmatch(given)):
+        seconds = float(match[1]) * _SECONDS[match[2]]
+    if not 0.001 <= seconds <= _TEN_YEARS:
+        raise ValueError("give seconds, or a text such as 30m, 12h or 14d, up to ten years")
+    return seconds
+
+
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _or_none(check: Callable[[Any], Any]) -> BeforeValidator:
+    return BeforeValidator(lambda value: None if value is None else check(value))
+
+
+def _amount(value: Any) -> Any:
+    number = as_float(value)
+    if not abs(number) <= MAX_MONEY:
+        raise ValueError(f"give a finite number, at most {MAX_MONEY:g} in size")
+    return number
+
+
+def _fee(value: Any) -> Any:
+    number = as_float(value)
+    if not 0 <= number < math.inf:
+        raise ValueError("give a finite number of at least 0")
+    return number
+
+
+def _price(value: Any) -> Any:
+    if isinstance(value, PriceColumn):
+        return value
+    if isinstance(value, dict) and list(value) == ["column"] and isinstance(value["column"], str):
+        return PriceColumn(column=value["column"])
+    number = as_float(value)
+    if not 0 <= number < math.inf:
+        raise ValueError(
+            "give a finite number of at least 0, or the column that holds each case's price, as in "
+            '{column = "bureau_price"}'
+        )
+    return number
+
+
+def _edge_list(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or not value or not all(map(_is_edge, value)):
+        raise ValueError("give a list of increasing numbers, each the upper end of an interval")
+    return tuple(it.isoformat() if isinstance(it, date) else it for it in value)
+
+
+def _is_edge(value: Any) -> bool:
+    return isinstance(value, int | float | str | date) and not isinstance(value, bool)
+
+
+def _missing_level(value: Any) -> Any:
+    if value is False:
+        return None
+    if value is not True and value is not None and not (isinstance(value, str) and value):
+        raise ValueError(f"give true, which names it {MISSING!r}, or the name of a level")
+    return value
+
+
+def _row(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _amount(money) for name, money in value.items()}
+    return _amount(value)
+
+
+def _whole(low: int, high: int) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError(f"give a whole number from {low} to {high}")
+        return value
+
+    return check
+
+
+def _address_part(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("use 1 to 64 letters, digits, _ and -, since it is part of addresses")
+    return value
+
+
+def _deadline(value: Any) -> Any:
+    duration(value)
+    return float(value) if not isinstance(value, str) else value
+
+
+Name = Annotated[str, Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
+AddressPart = Annotated[str, AfterValidator(_address_part)]
+Kind = Literal["number", "category", "boolean", "date", "text"]
+Period = Literal["year", "quarter", "month", "week", "day"]
+Edges = Annotated[tuple[float | str, ...] | None, _or_none(_edge_list)]
+Missing = Annotated[str | Literal[True] | None, BeforeValidator(_missing_level)]
+Money = Annotated[float | None, _or_none(_amount)]
+Count = Annotated[int | None, _or_none(_whole(2, 100))]
+Row = Annotated[float | dict[str, float], BeforeValidator(_row)]
+
+
+class Section(BaseModel):
+    """A table of the file: strict, frozen, without unknown keys."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class PriceColumn(Section):
+    """A price that is a column of the table, since each case has its own."""
+
+    column: Name
+
+
+Price = Annotated[float | PriceColumn | None, _or_none(_price)]
+
+
+class PolicySection(Section):
+    """`[policy]`: the name, and which policy decides. Further keys are the policy's parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: AddressPart
+    policy: Name = "scout"
+    seed: Annotated[int, BeforeValidator(_whole(0, 2**53))] = 0
+    agent: Name | None = None
+    tenant: AddressPart = DEFAULT_TENANT
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The policy's parameters."""
+        return dict(self.model_extra or {})
+
+
+class TableSection(Section):
+    """`[table]`: how `thrifty worth` reads a table of past cases."""
+
+    target: Name | None = None
+    time: Name | None = None
+    missing: Names = ()
+    leave_out: Names = ()
+    encoding: Name | None = None
+    separator: Name | None = None
+
+
+class ColumnSection(Section):
+    """How one column becomes levels; a key that is not given is found out from a table."""
+
+    name: Name
+    kind: Kind | None = None
+    levels: Names | None = None
+    edges: Edges = None
+    missing: Missing = None
+    other: Name | None = None
+    absent: Names = ()
+    bins: Count = None
+    max_levels: Count = None
+    period: Period | None = None
+
+    @property
+    def missing_level(self) -> str | None:
+        """The name of the level of missing values."""
+        return MISSING if self.missing is True else self.missing
+
+    @property
+    def number_edges(self) -> tuple[float, ...]:
+        """The upper ends of a number's intervals; of a date there are none."""
+        if self.kind == "date" or self.edges is None:
+            return ()
+        return tuple(map(float, self.edges))
+
+    def feature(self) -> Feature | None:
+        """Return the feature, or None if its levels are not known yet."""
+        edges = self.number_edges
+        levels = self.levels
+        if levels is None:
+            if not edges:
+                return None
+            levels = interval_names(edges)
+        missing = self.missing_level
+        if missing is not None and missing not in levels:
+            levels = (*levels, missing)
+        return Feature(self.name, levels, edges, missing, self.other)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self._require_edges()
+        for one, other in (("bins", "edges"), ("max_levels", "levels"), ("bins", "levels")):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise ValueError(f"{one} and {other} are both given: keep one of the two")
+        if self.feature() is None and self.other is not None:
+            raise ValueError("other names a level, and no levels are given: give levels as well")
+        return self
+
+    def _require_edges(self) -> None:
+        if self.edges is None:
+            return
+        if self.kind == "date":
+            self._require_dates(self.edges)
+        elif self.kind not in (None, "number"):
+            raise ValueError(f"edges divide numbers and dates, and kind is {self.kind!r}")
+        elif any(isinstance(it, str) for it in self.edges):
+            raise ValueError(
+                f"edges {list(self.edges)} hold a text: give numbers without quotes, or "
+                'kind = "date" if they are dates'
+            )
+
+    def _require_dates(self, edges: tuple[float | str, ...]) -> None:
+        if self.levels is None:
+            raise ValueError("the edges of a date need levels: give both, or a period")
+        try:
+            moments = [datetime.fromisoformat(str(it)).replace(tzinfo=None) for it in edges]
+        except ValueError:
+            moments = []
+        if not moments or any(a >= b for a, b in pairwise(moments)):
+            raise ValueError(f"edges {list(edges)} must be increasing dates such as '2024-05-31'")
+        if len(self.levels) <= len(edges):
+            raise ValueError(
+                f"{len(edges)} edges make {len(edges) + 1} periods, and there are "
+                f"{len(self.levels)} levels: name every period, the earliest first"
+            )
+
+
+class FeatureSection(ColumnSection):
+    """`[[features]]`: what can be bought or is known, its price, and its levels."""
+
+    price: Price = None
+    free: bool = False
+    columns: Names = ()
+    parts: Annotated[tuple[ColumnSection, ...], BeforeValidator(_listed)] = ()
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        if self.parts and self.levels is None:
+            raise ValueError("it has parts and no levels: give the levels of their combinations")
+        require_distinct([it.name for it in self.parts], f"feature {self.name!r}: part")
+        return self
+
+
+class GroupSection(Section):
+    """`[[groups]]`: features that share a setup fee."""
+
+    name: Name
+    features: Names
+    setup: Annotated[float, BeforeValidator(_fee)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.features:
+            raise ValueError("features is empty: name those that share the setup fee")
+        return self
+
+
+class BundleSection(Section):
+    """`[[bundles]]`: features that are sold together."""
+
+    name: Name
+    features: Names
+    price: Price = None
+
+
+class ActionsSection(Section):
+    """`[actions]`: what can be done."""
+
+    names: Names
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.names:
+            raise ValueError("names is empty: there is nothing to do, so name the actions")
+        require_distinct(self.names, "action")
+        return self
+
+
+class RewardsSection(Section):
+    """`[rewards]`: the currency and the range of rewards."""
+
+    unit: str = ""
+    low: Money = None
+    high: Money = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError(f"low = {self.low:g} and high = {self.high:g}: low must be below high")
+        return self
+
+    def range(self, outcomes: Outcomes | None) -> RewardRange:
+        """Return the range; ends that are not given are those of the outcomes, or 0 and 1."""
+        low, high = (0.0, 1.0) if outcomes is None else outcomes.range
+        low = low if self.low is None else self.low
+        return RewardRange(low, high if self.high is None else self.high, self.unit)
+
+
+class OutcomesSection(Section):
+    """`[outcomes]`: what can turn out to be true, and what each action then pays."""
+
+    names: Names | None = None
+    rewards: dict[str, Row] = Field(default_factory=dict)
+
+    def known_names(self) -> tuple[str, ...] | None:
+        """Return the names, or those of the rewards; None if neither is given."""
+        if self.names is not None:
+            return self.names
+        rows = [row for row in self.rewards.values() if isinstance(row, dict)]
+        return tuple(dict.fromkeys(name for row in rows for name in row)) or None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.names is not None:
+            Outcomes(self.names, self.rewards)
+        return self
+
+
+class RewardRuleSection(Section):
+    """`[reward_rule]`: which rewards count, and what happens at the deadline."""
+
+    rule: Literal["first", "last", "sum"] = "first"
+    deadline: Annotated[float | str, BeforeValidator(_deadline)] = WEEK
+    default: Money = None
+    learn_late: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """The deadline in seconds."""
+        return duration(self.deadline)
+
+
+class PolicyFile(Section):
+    """A whole policy.toml.
+
+    Every section may be absent: `thrifty worth` finds levels, actions and rewards out from a
+    table, `serve` and `Agent.from_file` refuse what is not complete.
+
+    Examples
+    --------
+    >>> file = PolicyFile(features=(FeatureSection(name="age", edges=(18, 65), price=2.5),))
+    >>> file.features[0].feature().levels
+    ('up to 18', '18 to 65', 'over 65')
+    """
+
+    policy: PolicySection | None = None
+    table: TableSection = TableSection()
+    features: Annotated[tuple[FeatureSection, ...], BeforeValidator(_listed)] = ()
+    groups: Annotated[tuple[GroupSection, ...], BeforeValidator(_listed)] = ()
+    bundles: Annotated[tuple[BundleSection, ...], BeforeValidator(_listed)] = ()
+    actions: ActionsSection | None = None
+    rewards: RewardsSection = RewardsSection()
+    outcomes: OutcomesSection | None = None
+    reward_rule: RewardRuleSection = RewardRuleSection()
+    _notices: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the reader should know, such as that the file has the format of release 0.1."""
+        return self._notices
+
+    def noting(self, notices: tuple[str, ...]) -> PolicyFile:
+        """Return the same file with these notices."""
+        noted = self.model_copy()
+        noted._notices = notices
+        return noted
+
+    def changed(self, **sections: Any) -> PolicyFile:
+        """Return the file with some sections replaced, checked again."""
+        return PolicyFile(**{**dict(self), **sections}).noting(self.notices)
+
+    def with_table(self, **keys: str | None) -> PolicyFile:
+        """Return the file with keys of `[table]` replaced where they are given."""
+        given = {key: value for key, value in keys.items() if value is not None}
+        return self.changed(table=TableSection(**{**dict(self.table), **given}))
+
+    def feature(self, name: str) -> FeatureSection | None:
+        """Return the section of the feature with this name."""
+        return next((it for it in self.features if it.name == name), None)
+
+    def price_list(self) -> PriceList | None:
+        """Return the list prices, or None if there are none; a column has no list price."""
+        listed = {it.name: it.price for it in self.features if isinstance(it.price, float)}
+        groups = [Group(it.name, it.features, it.setup) for it in self.groups]
+        bundles = [
+            Bundle(it.name, it.features, it.price if isinstance(it.price, float) else None)
+            for it in self.bundles
+        ]
+        return PriceList(listed, groups, bundles) if listed or groups or bundles else None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = [it.name for it in self.features]
+        require_distinct(names, "feature")
+        prices = self.price_list()
+        if prices is not None:
+            prices.require_features(names)
+        self._require_sold_once()
+        self._require_actions()
+        if self.rewards.low is not None or self.rewards.high is not None:
+            self.rewards.range(self._outcomes())
+        return self
+
+    def _outcomes(self) -> Outcomes | None:
+        names = None if self.outcomes is None else self.outcomes.known_names()
+        if self.outcomes is None or names is None:
+            return None
+        return Outcomes(names, self.outcomes.rewards)
+
+    def _require_sold_once(self) -> None:
+        for bundle in self.bundles:
+            for name in bundle.features:
+                feature = self.feature(name)
+                if feature is not None and (feature.free or feature.price is not None):
+                    own = "is free" if feature.free else "has a price of its own"
+                    raise InvalidSpec(
+                        f"feature {name!r} {own} and is in bundle {bundle.name!r}: keep one of "
+                        "the two."
+                    )
+
+    def _require_actions(self) -> None:
+        rows = {} if self.outcomes is None else self.outcomes.rewards
+        if not rows or self.actions is None:
+            return
+        for action in rows:
+            if action not in self.actions.names:
+                raise InvalidSpec(
+                    f"[outcomes.rewards] has action {action!r}, which is not among the names of "
+                    f"[actions], {', '.join(map(repr, self.actions.names))}: correct the name, or "
+                    "add it."
+                )
+        for action in self.actions.names:
+            if action not in rows:
+                raise InvalidSpec(
+                    f"action {action!r} has no rewards: add it under [outcomes.rewards]."
+                )

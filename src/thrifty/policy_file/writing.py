@@ -1,0 +1,150 @@
+"""Write policy.toml, with comments for people who complete it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import tomlkit
+from tomlkit.items import AoT, Item, Table
+
+from thrifty.policy_file.model import (
+    FeatureSection,
+    OutcomesSection,
+    PolicyFile,
+    PolicySection,
+    PriceColumn,
+    Section,
+)
+
+_ALWAYS = {(PolicySection, "policy"), (PolicySection, "seed")}
+"""Keys that are written even if they have their default."""
+_LINE = 100
+"""Lists that do not fit into a line of this length are written with one entry per line."""
+
+
+@dataclass(frozen=True)
+class Comments:
+    """Comments for a written policy.toml.
+
+    Parameters
+    ----------
+    header, end : tuple of str
+        Lines at the top and at the end of the file.
+    beside : mapping
+        Comments by the path of a key or section, such as `table.target` or `features.income.price`.
+    """
+
+    header: tuple[str, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
+    end: tuple[str, ...] = ()
+
+
+def to_toml(file: PolicyFile, comments: Comments | None = None) -> str:
+    """Return a policy file as the text of policy.toml.
+
+    Parameters
+    ----------
+    file : PolicyFile
+        What to write. Keys that have their default are left out.
+    comments : Comments, optional
+        Comments to write beside it.
+
+    Returns
+    -------
+    str
+        `parse_policy_file(tomllib.loads(text))` gives the same file back.
+
+    Examples
+    --------
+    >>> from thrifty.policy_file import of_prices
+    >>> print(to_toml(of_prices({"income": 0.4}, target="outcome")), end="")
+    [table]
+    target = "outcome"
+    <BLANKLINE>
+    [[features]]
+    name = "income"
+    price = 0.4
+    """
+    said = comments or Comments()
+    document = tomlkit.document()
+    for line in said.header:
+        document.add(tomlkit.comment(_safe(line)))
+    for key, value in _given(file).items():
+        document.append(tomlkit.key(key), _top_level(key, value, said.beside))
+    text = tomlkit.dumps(document)
+    end = "".join(f"# {_safe(line)}".rstrip() + "\n" for line in said.end)
+    return f"{text}\n{end}" if end else text
+
+
+def _given(section: Section) -> dict[str, Any]:
+    """Return the keys of a section that are not at their default, in the order of its fields."""
+    given = {}
+    for key, info in type(section).model_fields.items():
+        value = getattr(section, key)
+        default = info.get_default(call_default_factory=True)
+        if info.is_required() or value != default or (type(section), key) in _ALWAYS:
+            given[key] = value
+    if isinstance(section, FeatureSection):  # the price after the name, as people write it
+        given = {k: given[k] for k in ("name", "price", "free") if k in given} | given
+    if isinstance(section, PolicySection):
+        given |= section.parameters
+    return given
+
+
+def _top_level(key: str, value: Any, beside: Mapping[str, str]) -> Item:
+    if isinstance(value, tuple):
+        tables = tomlkit.aot()
+        for section in value:
+            tables.append(_table(section, f"{key}.{section.name}", beside))
+        return tables
+    return _table(value, key, beside)
+
+
+def _table(section: Section, path: str, beside: Mapping[str, str]) -> Table:
+    table = tomlkit.table()
+    if path in beside:
+        table.comment(_safe(beside[path]))
+    for key, value in _given(section).items():
+        table.append(tomlkit.key(key), _item(section, key, value))
+        where = f"{path}.{key}"
+        if where in beside:
+            table[key].comment(_safe(beside[where]))
+    return table
+
+
+def _item(section: Section, key: str, value: Any) -> Item:
+    if key == "parts":
+        parts: AoT = tomlkit.aot()
+        for part in value:
+            parts.append(_table(part, "", {}))
+        return parts
+    if isinstance(section, OutcomesSection) and key == "rewards":
+        rows = tomlkit.table()
+        for action, row in value.items():
+            rows.append(tomlkit.key([action]), _value(row))
+        return rows
+    return _value(value)
+
+
+def _value(value: Any) -> Item:
+    if isinstance(value, PriceColumn):
+        value = {"column": value.column}
+    if isinstance(value, Mapping):
+        inline = tomlkit.inline_table()
+        for key, inner in value.items():
+            inline.append(tomlkit.key([key]), _value(inner))
+        return inline
+    if isinstance(value, list | tuple):
+        array = tomlkit.array()
+        for it in value:
+            array.append(_value(it))
+        return array.multiline(len(array.as_string()) > _LINE)
+    item: Item = tomlkit.item(value)
+    return item
+
+
+def _safe(line: str) -> str:
+    """Return a comment without characters that would end it."""
+    return "".join(it if it.isprintable() else " " for it in line)
