@@ -15,9 +15,10 @@ from thrifty.service.api import create_app
 from thrifty.service.desk import Desk, Settings
 from thrifty.service.gate import Limits
 from thrifty.service.serving import make_server, require_free, require_possible, require_safe
-from thrifty.service.specification import PolicySpec, read_spec
+from thrifty.service.specification import read_spec
 from thrifty.service.standby import get_ready, open_when_free
 from thrifty.service.stores import Store, open_store
+from thrifty.specification import PolicySpec
 
 LEAVING_SECONDS = 5.0
 """How long the process before may still hold the port when it has let go of the store."""
