@@ -28,7 +28,7 @@ from thrifty.service.desk import Desk
 from thrifty.service.stores import open_store
 
 THRIFTY = Path(sys.executable).with_name("thrifty")
-_STEPS = {"opened": "cases", "acted": "observations", "rewarded": "reward"}
+_STEPS = {"opened": "cases", "observed": "observations", "rewarded": "reward"}
 POLICY = """
 [policy]
 name = "lending"

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from postgres_server import PostgresServer
+from service.desks import read_spec
 from small_service import policy_file, served
 from thrifty.service.api import create_app
 from thrifty.service.desk import Desk
 from thrifty.service.serving import make_server
-from thrifty.service.specification import read_spec
 from thrifty.service.stores import open_store
 
 

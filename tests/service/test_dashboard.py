@@ -101,11 +101,12 @@ def test_a_policy_that_has_done_nothing_says_so(page: Page) -> None:
 def test_a_case_and_why(page: Page, service: Served) -> None:
     choose(page, "lending")
     with Client(service.url) as client:
-        case = client.open("lending", {"age": 20})
+        case = client.ask(free={"age": 20}, policy="lending")
         values = dict.fromkeys(case.buy, "low") | {"history": "none"}
-        client.observe(case.case, values, dict.fromkeys(case.buy, 0.1), available=["approve"])
-    expect(page.locator("#open")).to_contain_text(case.case, timeout=15_000)
-    page.get_by_role("button", name=case.case).click()
+        client.observe(case, values, dict.fromkeys(case.buy, 0.1), available=["approve"])
+    name = str(case.id)
+    expect(page.locator("#open")).to_contain_text(name, timeout=15_000)
+    page.get_by_role("button", name=name).click()
     view = page.locator("#case-view")
     expect(view).to_contain_text("value of each action")
     expect(view).to_contain_text("income, history")
@@ -117,7 +118,7 @@ def test_a_case_and_why(page: Page, service: Served) -> None:
 
 def test_reasons_are_words(page: Page, service: Served) -> None:
     with Client(service.url) as client:
-        case = client.case(client.open("lending", {"age": 20}).case)
+        case = client.explain(client.ask(free={"age": 20}, policy="lending"))
     sets = [{"features": ["income", "age"], "value": 0.87272}, {"features": [], "value": 0.5}]
     reasons = {
         "set_in_use": ["income"],
