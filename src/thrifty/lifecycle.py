@@ -322,15 +322,14 @@ def reward_of(
 def _from_reward(problem: Problem, action: int, reward: float | None) -> tuple[float, int | None]:
     if reward is None:
         raise InvalidField("reward", "report the reward in money, or the outcome.")
+    if problem.outcomes is not None:
+        possible = _outcomes_of(problem, action, reward)
+        paid = problem.outcomes.reward(action, possible[0])  # without the last digits of a sum
+        return paid, possible[0] if len(possible) == 1 else None
     try:
-        money = problem.rewards.require(reward)
+        return problem.rewards.require(reward), None
     except ThriftyError as error:
         raise InvalidField("reward", str(error)) from error
-    if problem.outcomes is None:
-        return money, None
-    possible = _outcomes_of(problem, action, money)
-    paid = problem.outcomes.reward(action, possible[0])  # without the last digits of a sum
-    return paid, possible[0] if len(possible) == 1 else None
 
 
 def _outcomes_of(problem: Problem, action: int, reward: float) -> list[int]:
