@@ -206,9 +206,11 @@ class Served:
 
 
 @contextmanager
-def served(*arguments: object, errors: Path | None = None) -> Iterator[Served]:
+def served(
+    *arguments: object, errors: Path | None = None, env: Mapping[str, str] = os.environ
+) -> Iterator[Served]:
     """Run `thrifty serve` while the block runs."""
-    service = Served(*arguments, errors=errors)
+    service = Served(*arguments, errors=errors, env=env)
     try:
         yield service
     finally:

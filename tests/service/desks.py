@@ -105,16 +105,18 @@ def in_office(
     *,
     settings: Settings = QUICK,
     clock: Clock | None = None,
+    text: str | None = None,
     **changes: str,
 ) -> None:
-    """Run a scene at a desk of its own."""
+    """Run a scene at a desk of its own, with the small policy or with that of a file's text."""
+    spec = spec_of(**changes) if text is None else parse_spec(tomllib.loads(text))
 
     async def run() -> None:
         time = clock or Clock()
-        desk = Desk(open_store(str(address)), [spec_of(**changes)], settings, time)
+        desk = Desk(open_store(str(address)), [spec], settings, time)
         await desk.start()
         try:
-            await scene(Office(desk, time, changes.get("name", "lending")))
+            await scene(Office(desk, time, spec.name))
         finally:
             await desk.stop()
 
