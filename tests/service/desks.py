@@ -16,7 +16,7 @@ from thrifty.service.specification import parse_spec, read_spec
 from thrifty.service.stores import open_store
 from thrifty.specification import PolicySpec
 
-__all__ = ["read_spec"]
+__all__ = ["parse_spec", "read_spec"]
 
 DAY = 86400 * 10**6
 

@@ -56,7 +56,7 @@ def test_a_case_in_four_purchases(store_address: str) -> None:
         )
         assert fourth.body["costs"] == {"score": 2.0, "fraud": 2.0}
         assert (fourth.body["buy"], fourth.body["price"]) == (["address"], None)
-        with pytest.raises(InvalidField, match="costs.address: say what it cost"):
+        with pytest.raises(InvalidField, match=r"costs\.address: say what it cost"):
             await it.observe(opened.case, {"address": "old"})
         acted = await it.observe(opened.case, {"address": "old"}, costs=PAID)
         assert acted.body["action"] in ("decline", "approve")
@@ -206,13 +206,12 @@ def test_an_action_whose_rewards_are_all_the_same_tells_of_no_outcome(tmp_path: 
 
 
 def test_available_actions_are_kept_in_the_log(tmp_path: Path) -> None:
-    with ladder_service(tmp_path, more="epsilon = 1.0") as service:
-        with Client(service.url) as client:
-            for name in ("decline", "approve") * 5:
-                case = client.ask(free={"age": 3}, available=[name])
-                assert (case.action, case.buy, case.expected_price) == (name, (), None)
-            with pytest.raises(InvalidField, match="available"):
-                client.ask(free={"age": 3}, available=["refer"])
+    with ladder_service(tmp_path, more="epsilon = 1.0") as service, Client(service.url) as client:
+        for name in ("decline", "approve") * 5:
+            case = client.ask(free={"age": 3}, available=[name])
+            assert (case.action, case.buy, case.expected_price) == (name, (), None)
+        with pytest.raises(InvalidField, match="available"):
+            client.ask(free={"age": 3}, available=["refer"])
     require_true(tmp_path)
 
 
