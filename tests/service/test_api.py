@@ -191,7 +191,7 @@ def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
 
 
 def test_the_client(running: httpx.Client) -> None:
-    with Client(str(running.base_url)) as client:
+    with Client(str(running.base_url), "lending") as client:
         case = client.ask(free={"age": "old"})
         assert isinstance(case, Case)
         assert client.case(case) == client.case(str(case.id)) == case
@@ -226,7 +226,7 @@ def test_the_client(running: httpx.Client) -> None:
 
 def test_the_async_client(running: httpx.Client) -> None:
     async def scene() -> None:
-        async with AsyncClient(str(running.base_url)) as client:
+        async with AsyncClient(str(running.base_url), "lending") as client:
             case = await client.ask(free={"age": "old"})
             acted = await client.observe(case, costs={"income": 0.3})
             assert acted.action in ("decline", "approve")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -56,11 +56,14 @@ class Body(BaseModel):
     """Strict: no unknown fields, no text for numbers, no NaN."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    may_be_empty: ClassVar[bool] = False
+    """Whether a request without a body means the same as an empty object."""
 
 
 class OpeningBody(Body):
     """What is known of a case before anything is bought."""
 
+    may_be_empty = True
     free: dict[Name, Value] = Field(
         default_factory=dict,
         max_length=MOST_VALUES,
@@ -112,6 +115,8 @@ class RewardBody(Body):
 class AbandonBody(Body):
     """Nothing: an empty object, or no body at all."""
 
+    may_be_empty = True
+
 
 B = TypeVar("B", bound=Body)
 
@@ -130,7 +135,7 @@ def parse_body(kind: type[B], data: bytes) -> tuple[B, Any]:
         ...
     thrifty.errors.InvalidField: body: send an object, {...}.
     """
-    content = strict_json(data or b"{}")
+    content = strict_json(b"{}" if not data and kind.may_be_empty else data)
     try:
         return kind.model_validate(content), content
     except ValidationError as error:
