@@ -61,13 +61,14 @@ def _spec(content: Mapping[str, Any], folder: Path | None) -> PolicySpec:
     groups = [Group(**it) for it in top.take("groups", list, [])]
     bundles = [Bundle(**it) for it in top.take("bundles", list, [])]
     actions = _actions(top.take("actions", dict))
-    outcomes = top.take("outcomes", dict, {})
+    declared = top.take("outcomes", dict, {})
+    outcomes = Outcomes(**declared) if declared else None
     problem = Problem(
         features=tuple(it for it, _, _, _ in read),
         actions=actions,
-        outcomes=Outcomes(**outcomes) if outcomes else None,
+        outcomes=outcomes,
         prices=PriceList(listed, groups, bundles) if listed or groups or bundles else None,
-        rewards=_scale(top.take("rewards", dict, {}), with_outcomes=bool(outcomes)),
+        rewards=_scale(top.take("rewards", dict, {}), outcomes),
     )
     rule = _rule(top.take("reward_rule", dict, {}), problem.rewards)
     top.require_nothing_left()
@@ -140,17 +141,17 @@ def _actions(content: Mapping[str, Any]) -> tuple[str, ...]:
     return names
 
 
-def _scale(content: Mapping[str, Any], *, with_outcomes: bool) -> RewardRange | None:
+def _scale(content: Mapping[str, Any], outcomes: Outcomes | None) -> RewardRange:
     table = _Table(content, "[rewards]")
     unit = table.text("unit", "")
     ends = [table.number(key, Real(-1e12, 1e12), None) for key in ("low", "high")]
     table.take("outcomes", list, [])  # with `table`, what `thrifty worth` made rewards of
     table.take("table", list, [])
     table.require_nothing_left()
-    if with_outcomes and None in ends:
-        return None
-    low, high = (0.0 if ends[0] is None else ends[0]), (1.0 if ends[1] is None else ends[1])
-    return RewardRange(low, high, unit)
+    low, high = (0.0, 1.0) if outcomes is None else outcomes.range
+    return RewardRange(
+        low if ends[0] is None else ends[0], high if ends[1] is None else ends[1], unit
+    )
 
 
 def _rule(content: Mapping[str, Any], scale: RewardRange) -> RewardRule:
