@@ -25,10 +25,10 @@ from pathlib import Path
 from benchmarks.load import Tally, World, traffic
 from thrifty.service.auditing import audit, folded
 from thrifty.service.desk import Desk
+from thrifty.service.events import OBSERVED
 from thrifty.service.stores import open_store
 
 THRIFTY = Path(sys.executable).with_name("thrifty")
-_STEPS = {"opened": "cases", "acted": "observations", "rewarded": "reward"}
 POLICY = """
 [policy]
 name = "lending"
@@ -150,11 +150,12 @@ def _compared(seen: Killing, tally: Tally, path: Path) -> Killing:
     if seen.state != folded(store, spec).digest():
         raise AssertionError("the state after restarts is not that of an undisturbed replay")
     found = store.cases(list(tally.acknowledged))
-    for case, steps in tally.acknowledged.items():
-        there = Counter(_STEPS[event.kind] for event in found.get(case, []))
-        seen.acknowledged += len(steps)
-        seen.lost += [f"{case} {step}" for step in steps if not there[step]]
-        seen.twice += [f"{case} {step}" for step, count in there.items() if count > 1]
+    for case, keys in tally.acknowledged.items():
+        there = Counter(event.key for event in found.get(case, []))
+        once = Counter(event.kind for event in found.get(case, []) if event.kind != OBSERVED)
+        seen.acknowledged += len(keys)
+        seen.lost += [f"{case} {key}" for key in keys if not there[key]]
+        seen.twice += [f"{case} {it}" for it, count in (there + once).items() if count > 1]
     seen.events = store.count()
     store.close()
     return seen

@@ -91,7 +91,7 @@ class World:
 
 @dataclass
 class Tally:
-    """What was acknowledged, and how long each request took."""
+    """The keys of what was acknowledged, by case, and how long each request took."""
 
     acknowledged: dict[str, list[str]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
@@ -113,38 +113,37 @@ async def lives(
 
 
 async def one_life(line: Line, policy: str, world: World, rng: random.Random, tally: Tally) -> None:
-    """Open a case, act, and reward it."""
-    free = world.values(rng, world.free)
-    opened = await _timed(line, f"/v1/policies/{policy}/cases", {"free": free}, tally)
-    if opened is None:
-        return
-    case, values = opened["case"], world.values(rng, opened["buy"])
-    seen = {"values": values, "costs": dict.fromkeys(values, world.price)}
-    acted = await _timed(line, f"/v1/cases/{case}/observations", seen, tally, case)
-    if acted is None:
-        return
-    reward = world.reward(rng, free | values, acted["action"])
-    await _timed(line, f"/v1/cases/{case}/reward", {"reward": reward}, tally, case)
+    """Open a case, buy what it asks for until it has its action, and reward it."""
+    known = world.values(rng, world.free)
+    answer = await _timed(line, f"/v1/policies/{policy}/cases", {"free": known}, tally)
+    while answer is not None and answer["buy"]:
+        case, values = answer["case"], world.values(rng, answer["buy"])
+        known |= values
+        seen = {"values": values, "costs": dict.fromkeys(values, world.price)}
+        answer = await _timed(line, f"/v1/cases/{case}/observations", seen, tally, case)
+    if answer is not None:
+        case, reward = answer["case"], world.reward(rng, known, answer["action"])
+        await _timed(line, f"/v1/cases/{case}/reward", {"reward": reward}, tally, case)
 
 
 async def _timed(
     line: Line, path: str, body: Mapping[str, Any], tally: Tally, case: str | None = None
 ) -> Any:
-    start = perf_counter()
-    status, answer = await line.post(path, body, uuid.uuid4().hex)
+    start, key = perf_counter(), uuid.uuid4().hex
+    status, answer = await line.post(path, body, key)
     tally.seconds.append(perf_counter() - start)
     if status not in (200, 201):
         tally.errors.append((status, answer))
         return None
     if tally.keep_cases:
-        tally.acknowledged.setdefault(case or answer["case"], []).append(path.rsplit("/", 1)[1])
+        tally.acknowledged.setdefault(case or answer["case"], []).append(key)
     return answer
 
 
 async def traffic(
     port: int, policy: str, world: World, *, connections: int, cases: int, seed: int, tally: Tally
 ) -> None:
-    """Make traffic on many connections until each has lived so many cases, or it breaks."""
+    """Make traffic on many connections until each has lived its number of cases, or it breaks."""
 
     async def one(k: int) -> None:
         async for _ in lives(port, policy, world, random.Random(f"{seed}/{k}"), tally, cases):

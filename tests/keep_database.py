@@ -4,36 +4,69 @@ Run it once with the release that brings a new schema; a file that is there is n
 """
 
 import asyncio
+import random
 import re
 import subprocess
 import tempfile
 from pathlib import Path
 
+import ladder
 from postgres_server import PostgresServer, postgres_programs
-from service.desks import Office, in_office
+from service.desks import DAY, Office, in_office
+from small_service import ladder_text
 from thrifty.service.stores.schema import REVISION
 
 FOLDER = Path(__file__).parent / "service" / "databases"
 _ABOUT_THE_SERVER = re.compile(r"^(--|SET |SELECT pg_catalog\.set_config|\\).*\n", re.MULTILINE)
 
 
+LEVELS = {
+    "income": ("low", "high", "high"),
+    "history": ("none", "arrears", "clean", "clean"),
+    "score": ("bad", "good"),
+    "fraud": ("yes", "no"),
+    "address": ("new", "old"),
+}
+TEXT = ladder_text(rule='deadline = "1d"\nlearn_late = true')
+
+
 async def _scene(it: Office) -> None:
-    """Live through 20 cases, of which 15 are rewarded."""
+    """Live through 24 cases with purchases in steps, of which some are never rewarded."""
     it.desk.holder = "keeper"  # no name of a machine
-    for k in range(20):
-        case = await it.acted()
-        if k % 4 < 3:
-            await it.reward(case, float(k))
-    await it.settled()
+    rng = random.Random(1)
+    for k in range(24):
+        case = await _acted(it, rng, k)
+        if k == 9:
+            it.clock.at += 2 * DAY
+        if k == 5:
+            await it.abandon(case)
+        elif k % 4 < 3:
+            await it.reward(case, outcome=rng.choice(("repaid", "default")))
+        await it.settled()
+    await it.open(age=18)
     while not it.desk.leads(it.book):  # who leads leaves a snapshot
         await asyncio.sleep(0.01)
+
+
+async def _acted(it: Office, rng: random.Random, k: int) -> str:
+    """Open a case and buy what it asks for; some values cannot be had."""
+    event = await it.open(age=None if k % 6 == 0 else 15 + 3 * k)
+    while event.body.get("buy"):
+        values = {name: rng.choice((*LEVELS[name], None)) for name in event.body["buy"]}
+        costs = {"address": 0.5} if "address" in values else {}
+        event = await it.observe(event.case, values, costs=costs, available=_available(k))
+    return event.case
+
+
+def _available(k: int) -> list[str] | None:
+    return ["approve"] if k % 5 == 4 else None
 
 
 def keep_sqlite(path: Path) -> None:
     """Keep the file."""
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "store.db"
-        in_office(made, _scene)
+        in_office(made, _scene, text=TEXT)
         path.write_bytes(made.read_bytes())
 
 
@@ -44,7 +77,7 @@ def keep_postgres(path: Path) -> None:
     server = PostgresServer(programs)
     try:
         url = server.new_database()
-        in_office(url, _scene)
+        in_office(url, _scene, text=TEXT)
         command = [
             str(programs / "pg_dump"),
             "--no-owner",
@@ -58,6 +91,7 @@ def keep_postgres(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    ladder.register()
     for ending, keep in (("db", keep_sqlite), ("sql", keep_postgres)):
         if not (FOLDER / f"{REVISION}.{ending}").exists():
             keep(FOLDER / f"{REVISION}.{ending}")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +51,71 @@ high = 120
 [reward_rule]
 {rule}
 """
+LADDER = """
+[policy]
+name = "{name}"
+policy = "{policy}"
+seed = 1
+{more}
+
+[[features]]
+name = "income"
+levels = ["low", "high"]
+price = 0.4
+
+[[features]]
+name = "history"
+levels = ["none", "arrears", "clean"]
+price = 1.5
+
+[[features]]
+name = "age"
+edges = [30, 60]
+missing = "unknown"
+free = true
+
+[[features]]
+name = "score"
+levels = ["bad", "good"]
+
+[[features]]
+name = "fraud"
+levels = ["yes", "no"]
+
+[[features]]
+name = "address"
+levels = ["new", "old"]
+
+[[groups]]
+name = "bureau"
+features = ["income", "history"]
+setup = 0.6
+
+[[bundles]]
+name = "report"
+features = ["score", "fraud"]
+price = 5.0
+
+[actions]
+names = ["decline", "approve"]
+
+[rewards]
+unit = "EUR"
+low = -900
+high = 120
+
+{outcomes}
+
+[reward_rule]
+{rule}
+"""
+OUTCOMES = """
+[outcomes]
+names = ["repaid", "default"]
+[outcomes.rewards]
+decline = 0
+approve = {repaid = 120, default = -900}
+"""
 LEVELS = {
     "income": ("low", "high"),
     "history": ("none", "clean", "arrears"),
@@ -65,6 +130,24 @@ def policy_text(
     return POLICY.format(name=name, policy=policy, more=more, rule=rule)
 
 
+def ladder_text(
+    name: str = "lending",
+    policy: str = "ladder",
+    more: str = "",
+    rule: str = "",
+    outcomes: str = OUTCOMES,
+) -> str:
+    """Return a policy.toml with everything in it; `ladder.Ladder` buys in steps."""
+    return LADDER.format(name=name, policy=policy, more=more, rule=rule, outcomes=outcomes)
+
+
+def ladder_file(folder: Path, **changes: str) -> Path:
+    """Write a policy.toml with everything in it."""
+    path = folder / f"{changes.get('name', 'policy')}.toml"
+    path.write_text(ladder_text(**changes), encoding="utf-8")
+    return path
+
+
 def policy_file(folder: Path, **changes: str) -> Path:
     """Write a policy.toml."""
     path = folder / f"{changes.get('name', 'policy')}.toml"
@@ -75,7 +158,13 @@ def policy_file(folder: Path, **changes: str) -> Path:
 class Served:
     """A service that runs as a command."""
 
-    def __init__(self, *arguments: object, port: int = 0, errors: Path | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: object,
+        port: int = 0,
+        errors: Path | None = None,
+        env: Mapping[str, str] = os.environ,
+    ) -> None:
         command = [str(THRIFTY), "serve", *map(str, arguments), "--port", str(port)]
         self.started = time.monotonic()
         self.errors = errors
@@ -85,7 +174,7 @@ class Served:
                 stdout=subprocess.PIPE,
                 stderr=noted,
                 text=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**env, "PYTHONUNBUFFERED": "1"},
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -117,9 +206,11 @@ class Served:
 
 
 @contextmanager
-def served(*arguments: object, errors: Path | None = None) -> Iterator[Served]:
+def served(
+    *arguments: object, errors: Path | None = None, env: Mapping[str, str] = os.environ
+) -> Iterator[Served]:
     """Run `thrifty serve` while the block runs."""
-    service = Served(*arguments, errors=errors)
+    service = Served(*arguments, errors=errors, env=env)
     try:
         yield service
     finally:

@@ -179,7 +179,7 @@ class Agent:
         Case
         """
         if self._free:
-            require_free(self._free, free)
+            require_free(self.problem, self._free, free)
         known = free_codes(self.problem, free) if free else {}
         mask = action_mask(self.problem, available)
         if prices is not None:

@@ -1,235 +1,173 @@
-"""Python's way to a decision service: `Client`, and `AsyncClient` for asyncio.
+"""Clients of a decision service: `Client`, and `AsyncClient` for asyncio.
 
-Every write has an idempotency key of its own and is repeated under the same key for some seconds,
-until the service has answered, so nothing is decided, paid or learnt twice.
+Every write has its own idempotency key and is repeated under that key for some seconds until the
+service has answered, so nothing is decided, paid or learnt twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
-from urllib.parse import quote
+from typing import Any, Self, TypeVar
 
 import httpx
 
-from thrifty.errors import (
-    AccessDenied,
-    InvalidField,
-    InvalidInput,
-    KeyReused,
-    OutOfTurn,
-    RoundClosed,
-    RoundError,
-    StoreUnavailable,
-    ThriftyError,
-    TooManyOpen,
-    UnknownName,
-    UnknownRound,
-)
+from thrifty import calls
+from thrifty.calls import Call, Told
+from thrifty.case import Case
+
+__all__ = ["AsyncClient", "Case", "Client", "Told"]
 
 T = TypeVar("T")
-Value = str | float
-
-_MOST_WAITED = 30.0
-_AGAIN = (408, 429, 500, 502, 503, 504)
-_ERRORS: Mapping[str, type[ThriftyError]] = {
-    "invalid": InvalidInput,
-    "key_reused": KeyReused,
-    "out_of_turn": OutOfTurn,
-    "closed": RoundClosed,
-    "unknown_case": UnknownRound,
-    "unknown_policy": UnknownName,
-    "too_many_open": TooManyOpen,
-    "unavailable": StoreUnavailable,
-}
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A case that was opened: what to buy for it, and until when its reward counts."""
-
-    case: str
-    buy: tuple[str, ...]
-    expected_price: float | None
-    unit: str
-    deadline: str
-
-
-@dataclass(frozen=True)
-class Told:
-    """What became of a reward: learnt, noted, extra, late or late-learnt."""
-
-    use: str
-    late: bool
-
-
-@dataclass(frozen=True)
-class _Call(Generic[T]):
-    """A request and how its answer is read; it can be sent any number of times."""
-
-    method: str
-    path: str
-    read: Callable[[Any], T]
-    body: Mapping[str, Any] | None = None
-    key: str | None = None
-
-    def sent_with(self, secret: str | None) -> dict[str, Any]:
-        """Return the arguments of httpx's `request`."""
-        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
-        if self.key is not None:
-            headers["Idempotency-Key"] = self.key
-        return {"method": self.method, "url": self.path, "json": self.body, "headers": headers}
-
-    def answered(self, response: httpx.Response) -> T:
-        """Return what the answer says, or raise what it complains of."""
-        if not response.is_success:
-            raise _error(response)
-        try:
-            return self.read(response.json())
-        except (ValueError, LookupError, TypeError) as error:
-            raise StoreUnavailable(
-                f"{response.url} gives no answer of a decision service: check the address."
-            ) from error
-
-
-def _error(response: httpx.Response) -> ThriftyError:
-    try:
-        content = response.json()
-        code, message, field = content["error"], content["message"], content["field"]
-    except (ValueError, KeyError, TypeError):
-        return StoreUnavailable(f"the service answered {response.status_code}: try again.")
-    if response.status_code in (401, 403):
-        return AccessDenied(message, known=response.status_code == 403)
-    if field is not None:
-        return InvalidField(field, message.removeprefix(f"{field}: "))
-    kind = _ERRORS.get(code, RoundError if response.status_code < 500 else StoreUnavailable)
-    return kind(message)
-
-
-def _quoted(name: str) -> str:
-    """Return a name as one part of an address, whatever signs it has."""
-    return quote(name, safe="")
-
-
-def _write(
-    path: str, body: Mapping[str, Any], read: Callable[[Any], T], key: str | None
-) -> _Call[T]:
-    try:
-        json.dumps(body, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"{dict(body)!r} cannot be sent ({error}): give text and finite numbers; what could "
-            "not be had is unavailable."
-        ) from error
-    return _Call("POST", path, read, body, key or uuid.uuid4().hex)
-
-
-def _open(policy: str, free: Mapping[str, Value] | None, key: str | None) -> _Call[Opened]:
-    return _write(f"/v1/policies/{_quoted(policy)}/cases", {"free": dict(free or {})}, _opened, key)
-
-
-def _opened(content: Any) -> Opened:
-    return Opened(**{**content, "buy": tuple(content["buy"])})
-
-
-def _observe(
-    case: str,
-    values: Mapping[str, Value],
-    costs: Mapping[str, float],
-    unavailable: Iterable[str],
-    available: Iterable[str] | None,
-    key: str | None,
-) -> _Call[str]:
-    body = {
-        "values": dict(values),
-        "costs": dict(costs),
-        "unavailable": list(unavailable),
-        "available": None if available is None else list(available),
-    }
-    return _write(
-        f"/v1/cases/{_quoted(case)}/observations", body, lambda it: str(it["action"]), key
-    )
-
-
-def _reward(case: str, reward: float, key: str | None) -> _Call[Told]:
-    body = {"reward": reward}
-    return _write(
-        f"/v1/cases/{_quoted(case)}/reward", body, lambda it: Told(it["use"], it["late"]), key
-    )
-
-
-def _abandon(case: str, key: str | None) -> _Call[None]:
-    return _write(f"/v1/cases/{_quoted(case)}/abandon", {}, lambda _: None, key)
-
-
-def _get(path: str) -> _Call[Any]:
-    return _Call("GET", path, lambda it: it)
-
-
-def _pauses(retries: int) -> Iterator[float]:
-    """Yield how long to wait before each further try: twice as long each time, 2 s at the most."""
-    return (min(2.0, 0.05 * 2**k) for k in range(retries))
-
-
-def _asked_to_wait(response: httpx.Response) -> float:
-    """Return the seconds of Retry-After, within reason; dates are not looked at."""
-    asked = response.headers.get("retry-after", "")
-    return min(float(asked), _MOST_WAITED) if asked.isdecimal() else 0.0
 
 
 class Client:
-    """Asks a decision service.
+    """Asks a decision service, with the methods of `Agent`.
 
-    `key` is an API key, if the service asks for one. A request that meets a lost connection or a
-    service that cannot write is repeated up to `retries` times, which are 7 s if it is 8.
+    Parameters
+    ----------
+    url : str
+        Address of the service.
+    policy : str, optional
+        The policy to ask, if the service has several.
+    key : str, optional
+        An API key, if the service needs one.
+    timeout : float
+        Seconds to wait for an answer.
+    retries : int
+        How often a request is repeated when the connection is lost or the service cannot write;
+        8 times take about 7 s.
+
+    Examples
+    --------
+    ```python
+    with Client("http://127.0.0.1:8000") as client:
+        case = client.ask(free={"age": 44})
+        while case.buy:
+            case = client.observe(case, values=look_up(case.buy))
+        do(case.action)
+        client.tell(case, reward=95.0)
+    ```
     """
 
     def __init__(
-        self, url: str, *, key: str | None = None, timeout: float = 10.0, retries: int = 8
+        self,
+        url: str,
+        policy: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        retries: int = 8,
     ) -> None:
         self._http = httpx.Client(base_url=url, timeout=timeout, trust_env=False)
-        self._key, self._retries = key, retries
+        self._policy, self._key, self._retries = policy, key, retries
 
-    def open(
-        self, policy: str, free: Mapping[str, Value] | None = None, *, key: str | None = None
-    ) -> Opened:
-        """Open a case; `free` are the values that are known without paying."""
-        return self._call(_open(policy, free, key))
+    def ask(
+        self,
+        *,
+        free: Mapping[str, Any] | None = None,
+        available: Iterable[str] | None = None,
+        policy: str | None = None,
+        key: str | None = None,
+    ) -> Case:
+        """Open a case.
+
+        Parameters
+        ----------
+        free : mapping, optional
+            Values that are known without paying, by feature.
+        available : iterable of str, optional
+            The actions to choose from if nothing is to be bought; None means all.
+        policy : str, optional
+            The policy to ask; by default the client's, or the only one of the service, which a
+            key with the scope `read` can find out.
+        key : str, optional
+            Idempotency key; by default a new one.
+
+        Returns
+        -------
+        Case
+            What to buy or, if nothing, the action.
+        """
+        if policy is None and self._policy is None:
+            self._policy = self._call(calls.only_policy())
+        return self._call(calls.ask(policy or str(self._policy), free, available, key))
 
     def observe(
         self,
-        case: str,
-        values: Mapping[str, Value],
-        costs: Mapping[str, float],
+        case: Case | str,
+        values: Mapping[str, Any] | None = None,
+        costs: Mapping[str, float] | None = None,
         *,
-        unavailable: Iterable[str] = (),
         available: Iterable[str] | None = None,
         key: str | None = None,
-    ) -> str:
-        """Report what was bought, and return the action."""
-        return self._call(_observe(case, values, costs, unavailable, available, key))
+    ) -> Case:
+        """Report what came of a purchase.
 
-    def reward(self, case: str, reward: float, *, key: str | None = None) -> Told:
-        """Report a reward, and return what became of it."""
-        return self._call(_reward(case, reward, key))
+        Parameters
+        ----------
+        case : Case or str
+            The case, or its id.
+        values : mapping
+            Values by feature. What could not be had is left out or None.
+        costs : mapping
+            What was paid, by feature or by bundle. What is left out cost its list price.
+        available : iterable of str, optional
+            The actions to choose from; None means all.
+        key : str, optional
+            Idempotency key; by default a new one.
 
-    def abandon(self, case: str, *, key: str | None = None) -> None:
-        """Give a case up."""
-        self._call(_abandon(case, key))
+        Returns
+        -------
+        Case
+            What to buy next or, if nothing, the action.
+        """
+        return self._call(calls.observe(case, values, costs, available, key))
 
-    def case(self, case: str) -> dict[str, Any]:
+    def tell(
+        self,
+        case: Case | str,
+        reward: float | None = None,
+        *,
+        outcome: str | None = None,
+        key: str | None = None,
+    ) -> Told:
+        """Report what came of the action.
+
+        Parameters
+        ----------
+        case : Case or str
+            The case, or its id.
+        reward : float, optional
+            In money, within the policy's range of rewards.
+        outcome : str, optional
+            What turned out to be true; the reward follows from it.
+        key : str, optional
+            Idempotency key; by default a new one.
+
+        Returns
+        -------
+        Told
+        """
+        return self._call(calls.tell(case, reward, outcome, key))
+
+    def abandon(self, case: Case | str, *, key: str | None = None) -> None:
+        """Close a case whose reward will never come; the policy learns nothing from it."""
+        self._call(calls.abandon(case, key))
+
+    def case(self, case: Case | str) -> Case:
+        """Return what to do next in a case."""
+        return self._call(calls.case_again(case))
+
+    def explain(self, case: Case | str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return self._call(_get(f"/v1/cases/{_quoted(case)}"))
+        return self._call(calls.explain(case))
 
-    def policy(self, policy: str) -> dict[str, Any]:
+    def policy(self, name: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return self._call(_get(f"/v1/policies/{_quoted(policy)}"))
+        return self._call(calls.policy_view(name))
 
     def close(self) -> None:
         """Close the connections."""
@@ -246,66 +184,103 @@ class Client:
     ) -> None:
         self.close()
 
-    def _call(self, call: _Call[T]) -> T:
-        for pause in _pauses(self._retries):
+    def _call(self, call: Call[T]) -> T:
+        for pause in calls.pauses(self._retries):
             wait = pause
             try:
                 response = self._http.request(**call.sent_with(self._key))
-                if response.status_code not in _AGAIN:
+                if response.status_code not in calls.REPEATED:
                     return call.answered(response)
-                wait = max(pause, _asked_to_wait(response))
+                wait = max(pause, calls.asked_to_wait(response))
             except httpx.TransportError:
                 pass
             time.sleep(wait)
         try:
             return call.answered(self._http.request(**call.sent_with(self._key)))
         except httpx.TransportError as error:
-            raise _gone(error, call.key) from error
+            raise calls.unreachable(error, call.key) from error
 
 
 class AsyncClient:
-    """Asks a decision service from asyncio; see `Client`."""
+    """Asks a decision service from asyncio; see `Client`, which has the same methods.
+
+    Parameters
+    ----------
+    url : str
+        Address of the service.
+    policy : str, optional
+        The policy to ask, if the service has several.
+    key : str, optional
+        An API key, if the service needs one.
+    timeout : float
+        Seconds to wait for an answer.
+    retries : int
+        How often a request is repeated.
+    """
 
     def __init__(
-        self, url: str, *, key: str | None = None, timeout: float = 10.0, retries: int = 8
+        self,
+        url: str,
+        policy: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        retries: int = 8,
     ) -> None:
         self._http = httpx.AsyncClient(base_url=url, timeout=timeout, trust_env=False)
-        self._key, self._retries = key, retries
+        self._policy, self._key, self._retries = policy, key, retries
 
-    async def open(
-        self, policy: str, free: Mapping[str, Value] | None = None, *, key: str | None = None
-    ) -> Opened:
-        """Open a case; `free` are the values that are known without paying."""
-        return await self._call(_open(policy, free, key))
+    async def ask(
+        self,
+        *,
+        free: Mapping[str, Any] | None = None,
+        available: Iterable[str] | None = None,
+        policy: str | None = None,
+        key: str | None = None,
+    ) -> Case:
+        """Open a case; see `Client`."""
+        if policy is None and self._policy is None:
+            self._policy = await self._call(calls.only_policy())
+        return await self._call(calls.ask(policy or str(self._policy), free, available, key))
 
     async def observe(
         self,
-        case: str,
-        values: Mapping[str, Value],
-        costs: Mapping[str, float],
+        case: Case | str,
+        values: Mapping[str, Any] | None = None,
+        costs: Mapping[str, float] | None = None,
         *,
-        unavailable: Iterable[str] = (),
         available: Iterable[str] | None = None,
         key: str | None = None,
-    ) -> str:
-        """Report what was bought, and return the action."""
-        return await self._call(_observe(case, values, costs, unavailable, available, key))
+    ) -> Case:
+        """Report what came of a purchase; see `Client`."""
+        return await self._call(calls.observe(case, values, costs, available, key))
 
-    async def reward(self, case: str, reward: float, *, key: str | None = None) -> Told:
-        """Report a reward, and return what became of it."""
-        return await self._call(_reward(case, reward, key))
+    async def tell(
+        self,
+        case: Case | str,
+        reward: float | None = None,
+        *,
+        outcome: str | None = None,
+        key: str | None = None,
+    ) -> Told:
+        """Report what came of the action; see `Client`."""
+        return await self._call(calls.tell(case, reward, outcome, key))
 
-    async def abandon(self, case: str, *, key: str | None = None) -> None:
-        """Give a case up."""
-        await self._call(_abandon(case, key))
+    async def abandon(self, case: Case | str, *, key: str | None = None) -> None:
+        """Close a case whose reward will never come; the policy learns nothing from it."""
+        await self._call(calls.abandon(case, key))
 
-    async def case(self, case: str) -> dict[str, Any]:
+    async def case(self, case: Case | str) -> Case:
+        """Return what to do next in a case."""
+        return await self._call(calls.case_again(case))
+
+    async def explain(self, case: Case | str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return await self._call(_get(f"/v1/cases/{_quoted(case)}"))
+        return await self._call(calls.explain(case))
 
-    async def policy(self, policy: str) -> dict[str, Any]:
+    async def policy(self, name: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return await self._call(_get(f"/v1/policies/{_quoted(policy)}"))
+        return await self._call(calls.policy_view(name))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -322,25 +297,18 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    async def _call(self, call: _Call[T]) -> T:
-        for pause in _pauses(self._retries):
+    async def _call(self, call: Call[T]) -> T:
+        for pause in calls.pauses(self._retries):
             wait = pause
             try:
                 response = await self._http.request(**call.sent_with(self._key))
-                if response.status_code not in _AGAIN:
+                if response.status_code not in calls.REPEATED:
                     return call.answered(response)
-                wait = max(pause, _asked_to_wait(response))
+                wait = max(pause, calls.asked_to_wait(response))
             except httpx.TransportError:
                 pass
             await asyncio.sleep(wait)
         try:
             return call.answered(await self._http.request(**call.sent_with(self._key)))
         except httpx.TransportError as error:
-            raise _gone(error, call.key) from error
-
-
-def _gone(error: httpx.TransportError, key: str | None) -> StoreUnavailable:
-    again = "" if key is None else f"; it may have been done, so repeat it with key={key!r}"
-    return StoreUnavailable(
-        f"the service cannot be reached ({error!r}): check its address, or try again later{again}."
-    )
+            raise calls.unreachable(error, call.key) from error

@@ -206,13 +206,16 @@ def free_codes(problem: Problem, values: Mapping[str, Any] | None) -> dict[int, 
     return dict(sorted(codes.items()))
 
 
-def require_free(names: Iterable[str], given: Mapping[str, Any] | None) -> None:
+def require_free(problem: Problem, names: Iterable[str], given: Mapping[str, Any] | None) -> None:
     """Refuse a case that comes without a value that its policy declares to be free."""
     for name in names:
-        if given is None or name not in given:
+        known = given is not None and name in given
+        missing = problem.features[problem.feature_index(name)].missing
+        if given is None or not known or (given[name] is None and missing is None):
             raise InvalidField(
                 f"free.{name}",
-                "policy.toml says that it is free, so it comes with every case: give its value.",
+                "policy.toml says that it is free, so it comes with every case and is never "
+                "bought: give its value, or declare a level for missing values.",
             )
 
 
@@ -319,14 +322,14 @@ def reward_of(
 def _from_reward(problem: Problem, action: int, reward: float | None) -> tuple[float, int | None]:
     if reward is None:
         raise InvalidField("reward", "report the reward in money, or the outcome.")
+    if problem.outcomes is not None:
+        possible = _outcomes_of(problem, action, reward)
+        paid = problem.outcomes.reward(action, possible[0])  # without the last digits of a sum
+        return paid, possible[0] if len(possible) == 1 else None
     try:
-        money = problem.rewards.require(reward)
+        return problem.rewards.require(reward), None
     except ThriftyError as error:
         raise InvalidField("reward", str(error)) from error
-    if problem.outcomes is None:
-        return money, None
-    possible = _outcomes_of(problem, action, money)
-    return money, possible[0] if len(possible) == 1 else None
 
 
 def _outcomes_of(problem: Problem, action: int, reward: float) -> list[int]:

@@ -1,6 +1,6 @@
 """Services that several tests share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
@@ -9,12 +9,14 @@ from threading import Thread
 import httpx
 import pytest
 
+import ladder
 from postgres_server import PostgresServer
-from small_service import policy_file, served
+from service.desks import read_spec
+from small_service import ladder_file, policy_file, served
+from thrifty import policies
 from thrifty.service.api import create_app
 from thrifty.service.desk import Desk
 from thrifty.service.serving import make_server
-from thrifty.service.specification import read_spec
 from thrifty.service.stores import open_store
 
 
@@ -24,15 +26,16 @@ def running(
 ) -> Iterator[httpx.Client]:
     """Run a service on a socket, once on each kind of store."""
     folder: Path = tmp_path_factory.mktemp("service")
-    policy = policy_file(folder)
+    files = two_policies(folder)
     if request.param == "sqlite":
-        with in_a_thread(policy, str(folder / "store.db")) as url, _client(url) as client:
+        with in_a_thread(files, str(folder / "store.db")) as url, _client(url) as client:
             yield client
         return
     server: PostgresServer = request.getfixturevalue("postgres")
     address, errors = server.new_database(), folder / "errors"
+    env = ladder.environment(folder)
     with (
-        served(policy, "--store", address, errors=errors) as service,
+        served(*files, "--store", address, errors=errors, env=env) as service,
         _client(service.url) as client,
     ):
         yield client
@@ -45,14 +48,19 @@ def both(
 ) -> Iterator[tuple[httpx.Client, httpx.Client]]:
     """Run a service on each kind of store, side by side."""
     folder: Path = tmp_path_factory.mktemp("both")
-    policy = policy_file(folder)
+    files = two_policies(folder)
     with (
-        in_a_thread(policy, str(folder / "store.db")) as first,
-        in_a_thread(policy, postgres.new_database()) as second,
+        in_a_thread(files, str(folder / "store.db")) as first,
+        in_a_thread(files, postgres.new_database()) as second,
         _client(first) as sqlite,
         _client(second) as other,
     ):
         yield sqlite, other
+
+
+def two_policies(folder: Path) -> list[Path]:
+    """Write a plain policy, and one that buys in steps."""
+    return [policy_file(folder), ladder_file(folder, name="steps", more="epsilon = 0.0")]
 
 
 def _client(url: str) -> httpx.Client:
@@ -60,10 +68,12 @@ def _client(url: str) -> httpx.Client:
 
 
 @contextmanager
-def in_a_thread(policy: Path, address: str) -> Iterator[str]:
+def in_a_thread(files: Sequence[Path], address: str) -> Iterator[str]:
     """Run the service in this process, so that coverage sees its lines."""
     urls: Queue[str] = Queue()
-    app = create_app(Desk(open_store(address), [read_spec(policy)]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policies, "POLICIES", ladder.registry())
+        app = create_app(Desk(open_store(address), [read_spec(it) for it in files]))
     server = make_server(app, "127.0.0.1", 0, urls.put)
     thread = Thread(target=server.run)
     thread.start()

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from small_service import policy_text, run_apart
+from thrifty.policy_file import parse_spec, read_spec
 from thrifty.service.books import Book
-from thrifty.service.decisions import Seen
+from thrifty.service.decisions import Opening, Seen
 from thrifty.service.desk import Desk, Settings
 from thrifty.service.events import Event
-from thrifty.service.specification import PolicySpec, parse_spec
 from thrifty.service.stores import open_store
+from thrifty.specification import PolicySpec
+
+__all__ = ["parse_spec", "read_spec"]
 
 DAY = 86400 * 10**6
 
@@ -48,7 +51,12 @@ class Office:
         return f"k{next(self._keys)}-{random.getrandbits(60):x}"
 
     async def open(self, **free: Any) -> Event:
-        return await self.desk.open_case("default", self.name, free, self.key(), "r")
+        return await self.desk.open_case("default", self.name, Opening(free), self.key(), "r")
+
+    async def observe(self, case: str, values: dict[str, Any], **more: Any) -> Event:
+        """Report what came of a purchase, at its list prices unless costs are given."""
+        seen = Seen(values, **{"costs": {}, **more})
+        return await self.desk.observe("default", case, seen, self.key(), "r")
 
     async def act(self, case: str, income: str = "low", history: str = "clean") -> Event:
         _, found = await self.desk.case("default", case)
@@ -58,13 +66,16 @@ class Office:
         return await self.desk.observe("default", case, seen, self.key(), "r")
 
     async def acted(self) -> str:
-        """Open a case and act; return its id."""
-        opened = await self.open()
-        await self.act(opened.case)
-        return opened.case
+        """Open a case, and observe until there is an action; return its id."""
+        event = await self.open()
+        while event.body.get("buy"):
+            event = await self.act(event.case)
+        return event.case
 
-    async def reward(self, case: str, money: float) -> str:
-        event = await self.desk.reward("default", case, money, self.key(), "r")
+    async def reward(
+        self, case: str, money: float | None = None, outcome: str | None = None
+    ) -> str:
+        event = await self.desk.reward("default", case, money, outcome, self.key(), "r")
         return str(event.body["use"])
 
     async def abandon(self, case: str) -> Event:
@@ -94,16 +105,18 @@ def in_office(
     *,
     settings: Settings = QUICK,
     clock: Clock | None = None,
+    text: str | None = None,
     **changes: str,
 ) -> None:
-    """Run a scene at a desk of its own."""
+    """Run a scene at a desk of its own, with the small policy or with that of a file's text."""
+    spec = spec_of(**changes) if text is None else parse_spec(tomllib.loads(text))
 
     async def run() -> None:
         time = clock or Clock()
-        desk = Desk(open_store(str(address)), [spec_of(**changes)], settings, time)
+        desk = Desk(open_store(str(address)), [spec], settings, time)
         await desk.start()
         try:
-            await scene(Office(desk, time, changes.get("name", "lending")))
+            await scene(Office(desk, time, spec.name))
         finally:
             await desk.stop()
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from small_service import policy_file, post, run_apart, served
-from thrifty.client import AsyncClient, Client, Opened
+from thrifty.client import AsyncClient, Case, Client
 from thrifty.errors import (
     InvalidField,
     InvalidInput,
@@ -38,17 +38,22 @@ def test_a_whole_case(running: httpx.Client) -> None:
     assert re.fullmatch("[0-9a-f]{28}", case)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", answer.pop("deadline"))
     assert answer.pop("expected_price") > 0
-    assert answer == {"buy": ["income", "history"], "unit": "EUR"}
-    acted = post(running, f"/v1/cases/{case}/observations", SEEN)
-    assert acted.json()["action"] in ("decline", "approve")
+    assert answer == {"buy": ["income", "history"], "action": None, "unit": "EUR"}
+    acted = post(running, f"/v1/cases/{case}/observations", SEEN).json()
+    assert acted["action"] in ("decline", "approve")
+    assert (acted["buy"], acted["expected_price"], acted["case"]) == ([], None, case)
     told = post(running, f"/v1/cases/{case}/reward", {"reward": 100})
     assert told.json() == {"case": case, "use": "learnt", "late": False}
     shown = running.get(f"/v1/cases/{case}").json()
     assert (shown["status"], shown["end"], shown["learnt"]) == ("closed", "rewarded", True)
     assert shown["free"] == {"age": 44.0}
     assert shown["costs"] == SEEN["costs"]
-    assert [it["event"] for it in shown["history"]] == ["opened", "acted", "rewarded"]
+    assert [it["event"] for it in shown["history"]] == ["opened", "observed", "rewarded"]
     assert set(shown["explain"]["action_values"]) == {"decline", "approve"}
+    (step,) = shown["steps"]
+    assert (step["buy"], step["values"]) == (["income", "history"], SEEN["values"])
+    assert (step["costs"], step["unavailable"]) == (SEEN["costs"], [])
+    assert shown["outcome"] is None
     assert shown["rewards"][0]["reward"] == 100
 
 
@@ -186,50 +191,66 @@ def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
 
 
 def test_the_client(running: httpx.Client) -> None:
-    with Client(str(running.base_url)) as client:
-        case = client.open("lending", {"age": "old"})
-        assert isinstance(case, Opened)
-        assert client.open("lending", {"age": "old"}, key="c1") == client.open(
-            "lending", {"age": "old"}, key="c1"
+    with Client(str(running.base_url), "lending") as client:
+        case = client.ask(free={"age": "old"})
+        assert isinstance(case, Case)
+        assert client.case(case) == client.case(str(case.id)) == case
+        assert client.ask(free={"age": "old"}, key="c1") == client.ask(
+            free={"age": "old"}, key="c1"
         )
         with pytest.raises(KeyReused):
-            client.open("lending", {"age": "young"}, key="c1")
+            client.ask(free={"age": "young"}, key="c1")
         with pytest.raises(OutOfTurn):
-            client.reward(case.case, 1.0)
+            client.tell(case, 1.0)
         with pytest.raises(InvalidField) as caught:
-            client.observe(case.case, {"income": "low"}, {"income": 0.1})
+            client.observe(case, {"history": "some"})
         assert caught.value.field == "values.history"
-        values = dict(zip(case.buy, ("low", "none"), strict=True))
-        action = client.observe(
-            case.case, values, dict.fromkeys(values, 0.1), available=["approve"]
-        )
-        assert action == "approve"
-        assert client.reward(case.case, 3.0).use == "learnt"
+        values = dict(zip(case.buy, ("low", None), strict=True))
+        acted = client.observe(case, values, {"history": 0.2}, available=["approve"])
+        assert (acted.id, acted.buy, acted.action) == (case.id, (), "approve")
+        assert (acted.unit, acted.deadline) == (case.unit, case.deadline)
+        assert client.case(case) == acted
+        assert client.tell(case, 3.0).use == "learnt"
         with pytest.raises(RoundClosed):
-            client.abandon(case.case)
-        assert client.case(case.case)["end"] == "rewarded"
+            client.abandon(case)
+        shown = client.explain(case)
+        assert (shown["end"], shown["unavailable"]) == ("rewarded", ["history"])
+        assert shown["costs"] == {"income": 0.4, "history": 0.2}  # the first at its list price
+        assert client.case(case).buy == ()
         assert client.policy("lending")["policy"] == "lending"
         with pytest.raises(UnknownRound):
-            client.case("nobody")
+            client.explain("nobody")
         with pytest.raises(UnknownName):
             client.policy("nothing")
 
 
 def test_the_async_client(running: httpx.Client) -> None:
     async def scene() -> None:
-        async with AsyncClient(str(running.base_url)) as client:
-            case = await client.open("lending", {"age": "old"})
-            action = await client.observe(
-                case.case, {}, {"income": 0.3}, unavailable=["income", "history"]
-            )
-            assert action in ("decline", "approve")
-            assert (await client.reward(case.case, 3.0)).late is False
-            other = await client.open("lending")
-            await client.abandon(other.case)
-            assert (await client.case(other.case))["end"] == "abandoned"
+        async with AsyncClient(str(running.base_url), "lending") as client:
+            case = await client.ask(free={"age": "old"})
+            acted = await client.observe(case, costs={"income": 0.3})
+            assert acted.action in ("decline", "approve")
+            assert await client.case(case) == acted
+            assert (await client.tell(case, 3.0)).late is False
+            other = await client.ask(policy="lending")
+            await client.abandon(other)
+            assert (await client.explain(other))["end"] == "abandoned"
             assert (await client.policy("lending"))["open"] >= 0
 
     run_apart(scene())
+
+
+def test_a_client_without_a_policy_asks_the_only_one(tmp_path: Path) -> None:
+    files = [policy_file(tmp_path, name=name) for name in ("lending", "borrowing")]
+    with served(*files, "--store", tmp_path / "store.db") as service:
+        with Client(service.url) as client:
+            with pytest.raises(InvalidInput, match="policies 'borrowing', 'lending': say which"):
+                client.ask()
+            case = client.ask(policy="lending")
+            assert client.explain(case)["policy"] == "lending"
+        with Client(service.url, "borrowing") as client:
+            assert client.explain(client.ask())["policy"] == "borrowing"
+            assert client.explain(client.ask(policy="lending"))["policy"] == "lending"
 
 
 def test_names_with_odd_signs_ask_for_nothing_else(running: httpx.Client) -> None:
@@ -254,7 +275,7 @@ def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), object()])
 def test_what_json_does_not_have_is_not_sent(reward: float) -> None:
     with Client("http://127.0.0.1:9", retries=0) as client, pytest.raises(InvalidInput):
-        client.reward("case", reward)
+        client.tell("case", reward)
 
 
 def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +284,7 @@ def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(httpx.Client, "request", lambda *_, **__: page)
     with (
         Client("http://proxy") as client,
-        pytest.raises(StoreUnavailable, match="no answer of a decision service"),
+        pytest.raises(StoreUnavailable, match="does not answer like a decision service"),
     ):
         client.policy("lending")
 
@@ -273,7 +294,7 @@ def test_a_client_without_a_service_says_so() -> None:
         Client("http://127.0.0.1:9", retries=1) as client,
         pytest.raises(StoreUnavailable, match=r"cannot be reached .* with key='[0-9a-f]{32}'"),
     ):
-        client.open("lending")
+        client.ask(policy="lending")
 
 
 def test_the_document_says_what_there_is(running: httpx.Client) -> None:
@@ -303,7 +324,7 @@ def test_from_policy_toml_to_the_first_decision_in_seconds(tmp_path: Path) -> No
         (tmp_path / "store.db").unlink(missing_ok=True)
         with served(policy, "--store", tmp_path / "store.db") as service:
             with Client(service.url) as client:
-                client.open("lending")
+                client.ask()
             seconds = time.monotonic() - service.started
     assert seconds < 5
 
@@ -312,6 +333,6 @@ def test_a_service_that_is_told_to_stop_says_goodbye_in_order(tmp_path: Path) ->
     policy = policy_file(tmp_path)
     store = tmp_path / "store.db"
     with served(policy, "--store", store) as service, Client(service.url) as client:
-        client.open("lending")
+        client.ask()
     assert service.process.returncode == 0
     assert len(list((tmp_path / "store.db.snapshots").iterdir())) == 1

@@ -9,18 +9,17 @@ from typing import Any
 import polars as pl
 import pytest
 
-from service.desks import QUICK, Office, in_office
+from service.desks import QUICK, Office, in_office, read_spec
 from small_service import THRIFTY, policy_file, run_apart
 from thrifty import Agent
 from thrifty.service.auditing import audit, folded
 from thrifty.service.books import Book
-from thrifty.service.decisions import Seen
+from thrifty.service.decisions import Opening, Seen
 from thrifty.service.desk import Desk
 from thrifty.service.events import START, Event, Position
 from thrifty.service.exporting import export, exported_events
 from thrifty.service.replaying import replay
 from thrifty.service.snapshots import freeze
-from thrifty.service.specification import read_spec
 from thrifty.service.stores import open_store
 
 
@@ -89,14 +88,14 @@ def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
     [
         ("opened", {"buy": []}, "buy is [] in the log"),
         ("opened", {"purpose": 77}, "purpose is 77"),
-        ("acted", {"action": "refer"}, "action is 'refer'"),
-        ("acted", {"action_values": [0.0, 0.0]}, "action_values"),
+        ("observed", {"action": "refer"}, "action is 'refer'"),
+        ("observed", {"action_values": [0.0, 0.0]}, "action_values"),
         ("settled", {"reward": 100.0}, "reward is 100.0"),
         ("rewarded", {"use": "extra"}, "use is 'extra'"),
         ("rewarded", {"reward": 99999.0}, "not usable (InvalidField"),
         ("rewarded", {"reward": None}, "cannot have happened"),
-        ("acted", {"costs": [0.4]}, "cannot have happened"),
-        ("acted", {"values": 3}, "cannot have happened"),
+        ("observed", {"costs": [0.4]}, "cannot have happened"),
+        ("observed", {"values": 3}, "cannot have happened"),
     ],
 )
 def test_a_changed_event_is_named(
@@ -160,7 +159,7 @@ def test_the_log_as_a_table_and_a_fresh_policy_taught_by_it(store: Path, tmp_pat
     assert read_spec(warm).agent is not None
     nothing = thrifty("replay", store, policy)
     assert nothing.returncode == 2
-    assert "is no exported log" in nothing.stderr
+    assert "is not an exported log" in nothing.stderr
 
 
 def test_a_policy_that_the_log_does_not_have_is_refused(store: Path, tmp_path: Path) -> None:
@@ -199,7 +198,7 @@ def test_what_the_fresh_policy_cannot_hold_is_refused(store: Path, tmp_path: Pat
     policy = policy_file(tmp_path, name="fresh")
     text = policy.read_text()
     for narrow, complaint in {
-        text.replace("high = 120", "high = 20"): "is not between -900 and 20",
+        text.replace("high = 120", "high = 20"): "is not a number in [-900, 20]",
         text.replace('"low", "high"', '"lower", "high"'): "'low'",
         text.replace('"approve"]', '"refer"]'): "'approve'",
     }.items():
@@ -222,11 +221,11 @@ def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
         desk = Desk(open_store(str(tmp_path / "store.db")), specs, QUICK)
         await desk.start()
         for k, tenant in enumerate(["one", "two", "two"]):  # under the same keys, if they can be
-            opened = await desk.open_case(tenant, "lending", {}, f"open-{k // 2}", "r")
+            opened = await desk.open_case(tenant, "lending", Opening({}), f"open-{k // 2}", "r")
             values: dict[str, str | float] = {"income": "low", "history": "clean", "age": 33}
             seen = Seen(values, dict.fromkeys(values, 2.0))
             await desk.observe(tenant, opened.case, seen, f"act-{k}", "r")
-            await desk.reward(tenant, opened.case, 10.0 * k, f"reward-{k}", "r")
+            await desk.reward(tenant, opened.case, 10.0 * k, None, f"reward-{k}", "r")
         await desk.stop()
 
     run_apart(scene())

@@ -1,4 +1,4 @@
-"""More than 200 bad inputs: every one is a 4xx that names its field, the same on both stores."""
+"""More than 280 bad inputs: each is refused with its field, the same on both stores."""
 
 import json
 
@@ -40,7 +40,7 @@ NUMBERS = [
     "1" + "0" * 5000,
 ]
 VALUES = [
-    *[it for it in NUMBERS if it not in ("121", "-901", '""')],
+    *[it for it in NUMBERS if it not in ("121", "-901", '""', "null")],
     '"nobody"',
     '"low\\u0000"',
     '"\\ud800"',
@@ -141,6 +141,123 @@ def corpus(case: str, acted: str) -> list[tuple[str, str, str | None]]:
     return bad
 
 
+def corpus_in_steps(case: str, second: str, acted: str) -> list[tuple[str, str, str | None]]:
+    """Return the same for a policy with steps, fees, bundles and outcomes.
+
+    The first case asks for income; the second has income and asks for history; the third has acted.
+    """
+    cases = "/v1/policies/steps/cases"
+    first, then, reward = (
+        f"/v1/cases/{case}/observations",
+        f"/v1/cases/{second}/observations",
+        f"/v1/cases/{acted}/reward",
+    )
+    bad: list[tuple[str, str, str | None]] = [
+        (cases, "{}", "free.age"),
+        (cases, '{"free": {}}', "free.age"),
+        (cases, '{"free": {"income": "low"}}', "free.age"),
+        (cases, '{"free": {"age": "old"}}', "free.age"),
+        (cases, '{"free": {"age": true}}', "free.age"),
+        (cases, '{"free": {"age": 5, "report": "good"}}', "free.report"),
+        (cases, '{"free": {"age": 5, "bureau": "good"}}', "free.bureau"),
+        (cases, '{"free": {"age": 5}, "available": []}', "available"),
+        (cases, '{"free": {"age": 5}, "available": ["refer"]}', "available"),
+        (cases, '{"free": {"age": 5}, "available": "approve"}', "available"),
+        (cases, '{"free": {"age": 5}, "available": [1]}', "available.0"),
+        (cases, '{"free": {"age": 5}, "outcome": "repaid"}', "outcome"),
+    ]
+    wrong = [
+        ('"values": {"history": "none"}', "values.history"),  # not yet
+        ('"values": {"income": "low", "history": "none"}', "values.history"),
+        ('"values": {"age": 5}', "values.age"),  # free
+        ('"values": {"income": "low", "age": null}', "values.age"),
+        ('"values": {"address": "new"}', "values.address"),
+        ('"values": {"report": "good"}', "values.report"),
+        ('"values": {"bureau": 1}', "values.bureau"),
+        ('"values": {"income": "middle"}', "values.income"),
+        ('"values": {"income": 1}', "values.income"),
+        ('"values": {"income": {}}', "values.income"),
+        ('"values": {"income": "low"}, "costs": {"income": -1}', "costs.income"),
+        ('"values": {"income": "low"}, "costs": {"income": -1e-12}', "costs.income"),
+        ('"values": {"income": "low"}, "costs": {"income": 10201}', "costs.income"),
+        ('"values": {"income": "low"}, "costs": {"income": null}', "costs.income"),
+        ('"values": {"income": "low"}, "costs": {"bureau": 0.6}', "costs.bureau"),
+        ('"values": {"income": "low"}, "costs": {"report": 5}', "costs.report"),
+        ('"values": {"income": "low"}, "costs": {"report": -5}', "costs.report"),
+        ('"values": {"income": "low"}, "costs": {"score": 1}', "costs.score"),
+        ('"values": {"income": "low"}, "costs": {"history": 1}', "costs.history"),
+        ('"costs": {"income": -1}', "costs.income"),
+        ('"costs": {"age": 1}', "costs.age"),
+        ('"unavailable": ["history"]', "unavailable.history"),
+        ('"unavailable": ["age"]', "unavailable.age"),
+        ('"unavailable": ["report"]', "unavailable.report"),
+        ('"unavailable": ["income", "income"]', "unavailable"),
+        ('"unavailable": ["income"], "values": {"income": "low"}', "values.income"),
+        ('"unavailable": null', "unavailable"),
+        ('"values": null', "values"),
+        ('"costs": null', "costs"),
+        ('"values": {"income": "low"}, "available": []', "available"),
+        ('"values": {"income": "low"}, "available": ["refer"]', "available"),
+        ('"values": {"income": "low"}, "outcome": "repaid"', "outcome"),
+        ('"values": {"income": "low"}, "free": {"age": 5}', "free"),
+        ('"values": {"income": "low"}, "reward": 1', "reward"),
+    ]
+    bad += [(first, f"{{{it}}}", field) for it, field in wrong]
+    later = [
+        ('"values": {"income": "high"}', "values.income"),  # bought before
+        ('"values": {"income": null}', "values.income"),
+        ('"values": {"history": "clean", "income": "high"}', "values.income"),
+        ('"costs": {"income": 0.4}', "costs.income"),
+        ('"unavailable": ["income"]', "unavailable.income"),
+        ('"values": {"score": "good", "fraud": "no"}', "values.score"),
+        ('"values": {"history": "clean"}, "costs": {"history": -0.6}', "costs.history"),
+        ('"values": {"history": "clean"}, "costs": {"bureau": 2.1}', "costs.bureau"),
+        ('"values": {"history": "clean"}, "costs": {"report": 5}', "costs.report"),
+        ('"values": {"history": "high"}', "values.history"),
+    ]
+    bad += [(then, f"{{{it}}}", field) for it, field in later]
+    told = [
+        ("", "reward"),
+        ('"reward": null', "reward"),
+        ('"outcome": null', "reward"),
+        ('"reward": null, "outcome": null', "reward"),
+        ('"outcome": "lost"', "outcome"),
+        ('"outcome": "Repaid"', "outcome"),
+        ('"outcome": ""', "outcome"),
+        ('"outcome": 0', "outcome"),
+        ('"outcome": true', "outcome"),
+        ('"outcome": ["repaid"]', "outcome"),
+        ('"outcome": {"repaid": 1}', "outcome"),
+        ('"outcome": "\\u0000"', "outcome"),
+        ('"outcome": "approve"', "outcome"),
+        ('"reward": 1', "reward"),  # not in the table
+        ('"reward": 0', "reward"),  # of another action
+        ('"reward": 119.99', "reward"),
+        ('"reward": -899', "reward"),
+        ('"reward": 121', "reward"),
+        ('"reward": 120, "outcome": "default"', "reward"),
+        ('"reward": -900, "outcome": "repaid"', "reward"),
+        ('"reward": 0, "outcome": "repaid"', "reward"),
+        ('"reward": 120, "outcome": "lost"', "outcome"),
+        ('"outcome": "repaid", "outcome": "repaid"', "outcome"),
+        ('"outcomes": "repaid"', "outcomes"),
+    ]
+    return bad + [(reward, f"{{{it}}}", field) for it, field in told]
+
+
+def three_cases(client: httpx.Client) -> tuple[str, str, str]:
+    """Open three cases of the policy with steps: see `corpus_in_steps`."""
+    case, second, acted = (
+        post(client, "/v1/policies/steps/cases", {"free": {"age": 44}}).json()["case"]
+        for _ in range(3)
+    )
+    asked = post(client, f"/v1/cases/{second}/observations", {"values": {"income": "high"}})
+    assert asked.json()["buy"] == ["history"]
+    done = {"values": {"income": "low"}, "available": ["approve"]}
+    assert post(client, f"/v1/cases/{acted}/observations", done).json()["action"] == "approve"
+    return case, second, acted
+
+
 def two_cases(client: httpx.Client) -> tuple[str, str]:
     """Open two cases that want income and history, and act in the second."""
     free = {"free": {"age": "old"}}
@@ -162,9 +279,10 @@ def named_as_wanted(found: str | None, wanted: str) -> bool:
 
 def test_every_bad_input_is_refused_with_its_field(running: httpx.Client) -> None:
     case, acted = two_cases(running)
-    bad = corpus(case, acted)
-    assert len(bad) >= 200
-    before = len(running.get(f"/v1/cases/{case}").json()["history"])
+    first, second, third = three_cases(running)
+    bad = corpus(case, acted) + corpus_in_steps(first, second, third)
+    assert len(bad) >= 280
+    before = [running.get(f"/v1/cases/{it}").json() for it in (case, first, second, third)]
     for k, (path, body, field) in enumerate(bad):
         answer = send(running, path, body, f"bad-{k}")
         assert answer.status_code == 422, (path, body[:80], answer.text)
@@ -173,23 +291,54 @@ def test_every_bad_input_is_refused_with_its_field(running: httpx.Client) -> Non
         assert content["field"], (body, content)
         if field is not None:
             assert named_as_wanted(content["field"], field), (body[:80], content)
-    assert len(running.get(f"/v1/cases/{case}").json()["history"]) == before
+    assert before == [running.get(f"/v1/cases/{it}").json() for it in (case, first, second, third)]
     good = {"values": {"income": "low", "history": "none"}, "costs": {"income": 1, "history": 1}}
     assert post(running, f"/v1/cases/{case}/observations", good).status_code == 200
     assert post(running, f"/v1/cases/{acted}/reward", {"reward": 1}).status_code == 200
+    for it, seen in ((first, {"values": {"income": None}}), (second, {})):
+        assert post(running, f"/v1/cases/{it}/observations", seen).json()["action"]
+    told = {"reward": 120, "outcome": "repaid"}
+    assert post(running, f"/v1/cases/{third}/reward", told).status_code == 200
+
+
+def test_an_outcome_where_none_is_declared(running: httpx.Client) -> None:
+    _, acted = two_cases(running)
+    for told in ({"outcome": "repaid"}, {"outcome": "repaid", "reward": 1}):
+        answer = post(running, f"/v1/cases/{acted}/reward", told)
+        assert (answer.status_code, answer.json()["field"]) == (422, "outcome")
+        assert "declares no outcomes" in answer.json()["message"]
+
+
+def test_a_step_too_many_and_one_too_early(running: httpx.Client) -> None:
+    case, second, acted = three_cases(running)
+    for path, body in (
+        (f"/v1/cases/{acted}/observations", {"values": {"income": "low"}}),
+        (f"/v1/cases/{acted}/observations", {}),
+        (f"/v1/cases/{case}/reward", {"outcome": "repaid"}),
+        (f"/v1/cases/{second}/reward", {"reward": 120}),
+    ):
+        answer = post(running, path, body)
+        assert (answer.status_code, answer.json()["error"]) == (409, "out_of_turn")
+    for it in (case, second, acted):
+        assert post(running, f"/v1/cases/{it}/abandon", {}).status_code == 200
+        answer = post(running, f"/v1/cases/{it}/observations", {})
+        assert (answer.status_code, answer.json()["error"]) == (409, "closed")
 
 
 def test_both_stores_answer_the_same(both: tuple[httpx.Client, httpx.Client]) -> None:
     """Word for word, but for the case's id."""
     answers: list[list[tuple[int, str]]] = []
     for client in both:
-        case, acted = two_cases(client)
+        names = *two_cases(client), *three_cases(client)
         answers.append([])
-        for k, (path, body, _) in enumerate(corpus(case, acted)):
+        bad = corpus(*names[:2]) + corpus_in_steps(*names[2:])
+        for k, (path, body, _) in enumerate(bad):
             answer = send(client, path, body, f"same-{k}")
-            text = answer.text.replace(case, "CASE").replace(acted, "ACTED")
+            text = answer.text
+            for place, name in enumerate(names):
+                text = text.replace(name, f"CASE {place}")
             answers[-1].append((answer.status_code, text))
-    assert len(answers[0]) >= 200
+    assert len(answers[0]) >= 280
     assert {status for status, _ in answers[0]} == {422}
     assert answers[0] == answers[1]
 
@@ -213,6 +362,8 @@ def test_keys_that_are_none(running: httpx.Client, key: str | None) -> None:
         assert answer.json()["field"] == "Idempotency-Key"
 
 
-def test_no_value_is_told_where_to_go() -> None:
-    with pytest.raises(InvalidField, match=r"^values\.income: a value is .* in `unavailable`\.$"):
-        parse_body(ObservationBody, b'{"values": {"income": null}}')
+def test_a_value_of_another_kind_is_told_what_it_can_be() -> None:
+    with pytest.raises(InvalidField, match=r"^values\.income: a value is .* or null if it could"):
+        parse_body(ObservationBody, b'{"values": {"income": true}}')
+    body, _ = parse_body(ObservationBody, b'{"values": {"income": null}}')
+    assert body.values == {"income": None}

@@ -7,7 +7,8 @@ import pytest
 from benchmarks.load import Tally, World, traffic
 from playwright.sync_api import Browser, Page, expect
 
-from small_service import LEVELS, Served, policy_file, run_apart, served
+import ladder
+from small_service import LEVELS, Served, ladder_file, policy_file, run_apart, served
 from thrifty.client import Client
 
 HOSTILE = "<img src=x onerror=document.title='owned'><b>income</b>"
@@ -28,7 +29,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     other = policy_file(folder, name="hostile")
     other.write_text(other.read_text().replace('name = "income"', f'name = "{HOSTILE}"'))
     idle = policy_file(folder, name="idle")
-    with served(policy, other, idle, "--store", folder / "store.db") as running:
+    steps = ladder_file(folder, name="steps", more="epsilon = 0.0")
+    files, env = (policy, other, idle, steps), ladder.environment(folder)
+    with served(*files, "--store", folder / "store.db", env=env) as running:
         make_traffic(running)
         make_traffic(running, "hostile")
         yield running
@@ -101,30 +104,53 @@ def test_a_policy_that_has_done_nothing_says_so(page: Page) -> None:
 def test_a_case_and_why(page: Page, service: Served) -> None:
     choose(page, "lending")
     with Client(service.url) as client:
-        case = client.open("lending", {"age": 20})
+        case = client.ask(free={"age": 20}, policy="lending")
         values = dict.fromkeys(case.buy, "low") | {"history": "none"}
-        client.observe(case.case, values, dict.fromkeys(case.buy, 0.1), available=["approve"])
-    expect(page.locator("#open")).to_contain_text(case.case, timeout=15_000)
-    page.get_by_role("button", name=case.case).click()
+        client.observe(case, values, dict.fromkeys(case.buy, 0.1), available=["approve"])
+    name = str(case.id)
+    expect(page.locator("#open")).to_contain_text(name, timeout=15_000)
+    page.get_by_role("button", name=name).click()
     view = page.locator("#case-view")
     expect(view).to_contain_text("value of each action")
     expect(view).to_contain_text("income, history")
     expect(view).to_contain_text("history: none")
+    expect(view).to_contain_text("paid income: 0.1, history: 0.1")
     expect(view.get_by_role("cell", name="approve", exact=True)).to_be_visible()
     choose(page, "idle")
     expect(view).to_have_text("")  # it was another policy's
 
 
+def test_purchases_in_steps_are_shown_one_by_one(page: Page, service: Served) -> None:
+    with Client(service.url, "steps") as client:
+        case = client.ask(free={"age": 20})
+        case = client.observe(case, {"income": "high"}, {"income": 0.9})
+        case = client.observe(case, {"history": None}, {"history": 0.1}, available=["approve"])
+        client.tell(case, outcome="repaid")
+    page.locator("#case-id").fill(str(case.id))
+    page.get_by_role("button", name="Show").click()
+    rows = page.locator("#case-view table").first.locator("tr")
+    expect(rows.filter(has_text="purchase 1").locator("td")).to_have_text(
+        "income for about 1\nhad income: high\npaid income: 0.9"
+    )
+    expect(rows.filter(has_text="purchase 2").locator("td")).to_have_text(
+        "history for about 1.5\ncould not be had: history\npaid history: 0.1"
+    )
+    expect(rows.filter(has_text="outcome").locator("td")).to_have_text("repaid")
+    expect(rows.filter(has_text="rewards").locator("td")).to_have_text("120 (repaid, learnt)")
+    why = page.locator("#case-view table").nth(1)
+    expect(why.get_by_role("row", name="2: climbed")).to_contain_text("1")
+
+
 def test_reasons_are_words(page: Page, service: Served) -> None:
     with Client(service.url) as client:
-        case = client.case(client.open("lending", {"age": 20}).case)
+        case = client.explain(client.ask(free={"age": 20}, policy="lending"))
     sets = [{"features": ["income", "age"], "value": 0.87272}, {"features": [], "value": 0.5}]
     reasons = {
         "set_in_use": ["income"],
         "considered": sets,
         "long": [f"level {k}" for k in range(99)],
     }
-    case["explain"]["reasons"] = reasons
+    case["steps"][0]["reasons"] = reasons
     page.route("**/v1/cases/*", lambda route: route.fulfill(json=case))
     page.locator("#case-id").fill(case["case"])
     page.get_by_role("button", name="Show").click()

@@ -12,9 +12,11 @@ import numpy as np
 import psycopg
 import pytest
 
+import ladder
 from postgres_server import PostgresServer
 from service.desks import QUICK, Clock, Office, in_office, spec_of
 from small_service import run_apart
+from thrifty import policies
 from thrifty.errors import (
     BrokenLog,
     InvalidField,
@@ -27,14 +29,15 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.kernels import live
-from thrifty.policies import POLICIES
+from thrifty.lifecycle import Bought, CaseRecord
+from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.answers import case_view
-from thrifty.service.decisions import Seen
+from thrifty.service.decisions import Opening, Seen
 from thrifty.service.desk import Desk, Settings
-from thrifty.service.model import Model
-from thrifty.service.specification import PolicySpec
+from thrifty.service.model import Model, reasons_of
 from thrifty.service.stores import open_store
+from thrifty.specification import PolicySpec
 
 
 def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
@@ -50,7 +53,7 @@ def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
         assert not it.book.cases
         totals = it.book.totals
         assert (totals.reward, totals.spend, totals.gain) == (100.0, 4.0, 96.0)
-        assert totals.bought == {"income": 1, "history": 1}
+        assert totals.purchases == {"income": 1, "history": 1}
         again = await it.open()
         assert again.body["price"] is None  # age has no price, and was never paid for
         assert (await it.open(age=1)).body["price"] == 4.0  # what was paid
@@ -89,11 +92,11 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
 
 def test_a_repeated_request_does_not_make_a_broken_desk_ready(tmp_path: Path) -> None:
     async def scene(it: Office) -> None:
-        before = await it.desk.open_case("default", "lending", {}, "once", "r")
-        it.desk.store.append([replace(before, case="nowhere", step=3, kind="acted", key=None)])
+        before = await it.desk.open_case("default", "lending", Opening({}), "once", "r")
+        it.desk.store.append([replace(before, case="nowhere", step=3, kind="observed", key=None)])
         with pytest.raises(BrokenLog, match="which is not open"):
             await it.open()
-        assert await it.desk.open_case("default", "lending", {}, "once", "r") == before
+        assert await it.desk.open_case("default", "lending", Opening({}), "once", "r") == before
         assert not it.desk.ready
 
     in_office(tmp_path / "store.db", scene, settings=replace(QUICK, tick=60))
@@ -140,7 +143,7 @@ def test_a_desk_that_stops_answers_everybody(store_address: str) -> None:
 def test_steps_out_of_turn_are_refused(store_address: str) -> None:
     async def scene(it: Office) -> None:
         case = await it.acted()
-        with pytest.raises(OutOfTurn, match="has acted already"):
+        with pytest.raises(OutOfTurn, match="has its action already"):
             await it.act(case)
         await it.reward(case, 1.0)
         for step in (it.act, it.abandon):
@@ -149,7 +152,7 @@ def test_steps_out_of_turn_are_refused(store_address: str) -> None:
         with pytest.raises(UnknownRound):
             await it.reward("nobody", 1.0)
         with pytest.raises(UnknownName):
-            await it.desk.open_case("default", "nothing", {}, "k", "r")
+            await it.desk.open_case("default", "nothing", Opening({}), "k", "r")
         with pytest.raises(UnknownRound):
             await it.desk.case("other-tenant", case)
         opened = await it.open()
@@ -166,9 +169,8 @@ def test_what_was_bought_must_be_said_exactly(store_address: str) -> None:
         both = {"income": "low", "history": "none"}
         cheap = {"income": 1.0, "history": 1.0}
         for seen, field in [
-            (Seen({}, {}), "values.income"),
-            (Seen({"income": "low"}, {"income": 1.0}), "values.history"),
-            (Seen(both, {"income": 1.0}), "costs.history"),
+            (Seen({"nothing": "low"}, {}), "values.nothing"),
+            (Seen(both, {"report": 1.0}), "costs.report"),
             (Seen(both | {"age": 3}, cheap | {"age": 0.0}), "values.age"),
             (Seen(both | {"income": "lo"}, cheap), "values.income"),
             (Seen(both | {"income": 3}, cheap), "values.income"),
@@ -195,7 +197,7 @@ def test_what_was_bought_must_be_said_exactly(store_address: str) -> None:
 
 def test_the_same_key_gives_the_same_answer(store_address: str) -> None:
     async def scene(it: Office) -> None:
-        desk, free = it.desk, {"age": 5.0}
+        desk, free = it.desk, Opening({"age": 5.0})
         first = await desk.open_case("default", "lending", free, "open", "r")
         assert await desk.open_case("default", "lending", free, "open", "r") == first
         with pytest.raises(KeyReused):
@@ -203,10 +205,10 @@ def test_the_same_key_gives_the_same_answer(store_address: str) -> None:
         seen = Seen({"income": "low", "history": "none"}, {"income": 1.0, "history": 1.0})
         acted = await desk.observe("default", first.case, seen, "act", "r")
         assert await desk.observe("default", first.case, seen, "act", "r") == acted
-        reward = await desk.reward("default", first.case, 5.0, "reward", "r")
-        assert await desk.reward("default", first.case, 5.0, "reward", "r") == reward
+        reward = await desk.reward("default", first.case, 5.0, None, "reward", "r")
+        assert await desk.reward("default", first.case, 5.0, None, "reward", "r") == reward
         with pytest.raises(KeyReused):
-            await desk.reward("default", first.case, 6.0, "reward", "other")
+            await desk.reward("default", first.case, 6.0, None, "reward", "other")
         with pytest.raises(KeyReused):
             await desk.abandon("default", first.case, "reward", "abandon")
         together = [desk.open_case("default", "lending", free, "many", "r") for _ in range(20)]
@@ -240,31 +242,33 @@ def test_open_cases_are_bounded(tmp_path: Path) -> None:
     in_office(tmp_path / "store.db", scene, settings=Settings(tick=0.01, most_open=3))
 
 
-def test_deciding_changes_nothing() -> None:
+def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The state is a function of the rounds learnt, whoever asked what in between."""
     rng = np.random.default_rng(0)
-    for name in ("epsilon-greedy", "linucb", "scout", "sim-oos", "ucb1", "uniform"):
-        assert name in POLICIES
+    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    for name in ("epsilon-greedy", "ladder", "linucb", "scout", "sim-oos", "ucb1", "uniform"):
+        assert name in policies.POLICIES
         spec = spec_of(policy=name)
         if name == "sim-oos":
             spec = _priced(spec)
         quiet, busy = Model(spec), Model(spec)
         for t in range(150):
             for k in range(t % 3):  # the busy one is asked about other cases, too
-                busy.choose_features(f"other-{t}-{k}")
-                busy.choose_action(f"other-{t}-{k}", Observation([0, 1, 0], [1.0, 1.0, 1.0]), None)
-            purchase, _ = quiet.choose_features(f"case-{t}")
-            same, _ = busy.choose_features(f"case-{t}")
-            assert (purchase.mask == same.mask).all(), name
-            assert purchase.purpose == same.purpose, name
-            codes = np.where(purchase.mask, rng.integers(0, 2, 3), -1)
-            costs = np.where(purchase.mask, rng.integers(0, 90, 3).astype(float), np.nan)
-            seen = Observation(codes, costs, purchase.purpose)
-            action = quiet.choose_action(f"case-{t}", seen, None)
-            assert action == busy.choose_action(f"case-{t}", seen, None), name
-            reward = 120.0 if codes[0] == action[0] else -900.0
-            quiet.learn(seen, action[0], reward)
-            busy.learn(seen, action[0], reward)
+                other = Observation([0, 1, 0], [1.0, 1.0, 1.0])
+                for step, seen in enumerate((Observation.nothing(spec.problem), other)):
+                    busy.decide(seen, step=step, case=f"other-{t}-{k}")
+            case, record = f"case-{t}", CaseRecord(f"case-{t}", {})
+            while record.action is None:
+                seen, step = record.observation(3), len(record.looks)
+                decision = quiet.decide(seen, step=step, case=case)
+                assert busy.decide(seen, step=step, case=case) == decision, name
+                record.decide(decision)
+                codes = {i: int(rng.integers(2)) for i in record.places}
+                if codes:
+                    record.observe(Bought(codes, {i: float(rng.integers(90)) for i in codes}))
+            reward = 120.0 if seen.codes[0] == record.action else -900.0
+            quiet.learn(seen, record.action, reward)
+            busy.learn(seen, record.action, reward)
             left, right = quiet.state(), busy.state()
             for array in left:
                 assert left[array].tobytes() == right[array].tobytes(), (name, array, t)
@@ -273,21 +277,22 @@ def test_deciding_changes_nothing() -> None:
 def test_every_reason_can_be_written_down() -> None:
     """Scout values a set that no round has shown whole at minus infinity; JSON has no such number.
 
-    It is common where most features are not to be had: every second of these policies does so.
+    It is common where most features could not be had: every second of these policies does so.
     """
     unknown = 0
     for seed in range(8):
         model, rng = Model(replace(spec_of(policy="scout"), seed=seed)), np.random.default_rng(seed)
         for t in range(15):
-            purchase, reasons = model.choose_features(f"case-{t}")
+            decision = model.decide(Observation.nothing(model.problem), step=0, case=f"case-{t}")
+            reasons = reasons_of(decision)
             assert reasons is not None
             json.dumps(reasons, allow_nan=False)
             unknown += any(it["value"] is None for it in reasons["considered"])
-            bought = purchase.mask & (rng.random(3) < 0.2)
+            bought = np.isin(np.arange(3), decision.places) & (rng.random(3) < 0.2)
             seen = Observation(
                 np.where(bought, rng.integers(0, 2, 3), -1),
                 np.where(bought, 1.0, np.nan),
-                purchase.purpose,
+                decision.purpose,
             )
             model.learn(seen, int(rng.integers(2)), float(rng.choice([-900.0, 120.0])))
     assert unknown > 0
@@ -339,7 +344,8 @@ def _impossible(*_: object) -> None:
 
 
 def _priced(spec: PolicySpec) -> PolicySpec:
-    return replace(spec, features=tuple(replace(it, price=1.0) for it in spec.features))
+    prices = PriceList(dict.fromkeys(spec.problem.feature_names, 1.0))
+    return replace(spec, problem=replace(spec.problem, prices=prices))
 
 
 def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:

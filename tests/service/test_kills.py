@@ -62,11 +62,11 @@ def test_a_desk_that_was_killed_answers_the_same_key_as_before(tmp_path: Path) -
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     service = Served(policy, "--store", store)
     with Client(service.url) as client:
-        before = client.open("lending", {"age": 5}, key="once")
+        before = client.ask(free={"age": 5}, key="once")
     service.kill()
     service = Served(policy, "--store", store)
     with Client(service.url) as client:
-        assert client.open("lending", {"age": 5}, key="once") == before
+        assert client.ask(free={"age": 5}, key="once") == before
         assert client.policy("lending")["open"] == 1
     service.stop()
     reader = open_store(str(store), read_only=True)

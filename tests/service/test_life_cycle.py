@@ -8,8 +8,9 @@ import asyncio
 import hashlib
 import itertools
 import threading
+import tomllib
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,12 +28,15 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import ladder
 from postgres_server import PostgresServer
-from service.desks import DAY, QUICK, Clock, Office, spec_of
+from service.desks import DAY, QUICK, Clock, Office, parse_spec
+from small_service import OUTCOMES, ladder_text
+from thrifty import policies
 from thrifty.errors import InvalidField, KeyReused, RoundError, ThriftyError
 from thrifty.service.auditing import audit
 from thrifty.service.books import Book
-from thrifty.service.decisions import Seen
+from thrifty.service.decisions import Opening, Seen
 from thrifty.service.desk import Desk
 from thrifty.service.events import Event
 from thrifty.service.stores import open_store
@@ -41,8 +45,19 @@ from thrifty.service.stores import open_store
 EXAMPLES = {"sqlite": 35, "postgres": 12}
 STEPS = 50
 LOW, HIGH = -900.0, 120.0
+FEATURES = ("income", "history", "score", "fraud", "address")
+HIGHEST = {"income": "high", "history": "clean", "score": "good", "fraud": "no", "address": "old"}
+LOWEST = {"income": "low", "history": "none", "score": "bad", "fraud": "yes", "address": "new"}
+PRICES = {"income": 0.4, "history": 1.5, "score": 2.5, "fraud": 2.5}
+FEE, BUREAU = 0.6, {"income", "history"}
+PAYS = {
+    "decline": {"repaid": 0.0, "default": 0.0},
+    "approve": {"repaid": HIGH, "default": LOW},
+}
 EVERYTHING = (
-    *("opened", "acted", "rewarded", "abandoned", "expired", "default learnt", "late"),
+    *("opened", "observed", "rewarded", "abandoned", "expired", "default learnt", "late"),
+    *("acted at once", "bought more", "could not be had", "list price", "by bundle", "outcome"),
+    *("free for once", "few actions", "both agree"),
     *("late-learnt", "repeated", "KeyReused", "OutOfTurn", "RoundClosed", "InvalidField"),
     *("reopened, 0 snapshots lost", "reopened, 1 snapshots lost", "reopened, 9 snapshots lost"),
 )
@@ -116,13 +131,39 @@ class Rules:
 class Life:
     """What a case must be."""
 
-    buy: list[str]
     deadline: int
-    acted: bool = False
+    buy: list[str] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    had: set[str] = field(default_factory=set)
+    missed: set[str] = field(default_factory=set)
+    action: str | None = None
     status: str = "open"
     end: str | None = None
     noted: list[float] = field(default_factory=list)
     learnt: float | None = None
+
+    @property
+    def acted(self) -> bool:
+        return self.action is not None
+
+    def decided(self, event: Event) -> None:
+        """Take a purchase, which must be a sensible one, or the action."""
+        buy, self.action = event.body.get("buy", []), event.body.get("action")
+        assert (not buy) == self.acted
+        assert not set(buy) & (self.known | self.had | self.missed)
+        both = {"score", "fraud"} - self.known
+        assert not set(buy) & both or set(buy) == both  # what is sold together comes together
+        self.buy = buy
+        if self.acted:
+            self.status = "acted"
+
+    def listed(self, names: set[str]) -> dict[str, float]:
+        """What these cost by the list if they are had together: the fee is on the first."""
+        prices = {name: PRICES[name] for name in FEATURES if name in names & PRICES.keys()}
+        first = next((name for name in prices if name in BUREAU), None)
+        if first is not None and not self.had & BUREAU:
+            prices[first] += FEE
+        return prices
 
     def due(self, rules: Rules) -> float | None:
         """What the deadline makes the policy learn."""
@@ -151,18 +192,27 @@ class Lives(RuleBasedStateMachine):
     place: Place
     kind = "first"
     tried: Counter[str]
+    names: Iterator[int]
+    """Of cases: decisions depend on them, so they are the same in the same life."""
 
     def __init__(self) -> None:
         super().__init__()
+        type(self).names = itertools.count()
         self.loop, self.clock = Loop(), Clock()
         self.lives: dict[str, Life] = {}
         self.written: list[Written] = []
         self.counts: Counter[str] = Counter()
         self.spend, self.keys = 0.0, map("key-{}".format, itertools.count())
 
-    @initialize(data=st.data(), default=st.sampled_from([None, -3.0]), late=st.booleans())
-    def begin(self, data: st.DataObject, default: float | None, late: bool) -> None:
+    @initialize(
+        data=st.data(),
+        default=st.sampled_from([None, -3.0]),
+        late=st.booleans(),
+        outcomes=st.booleans(),
+    )
+    def begin(self, data: st.DataObject, default: float | None, late: bool, outcomes: bool) -> None:
         self.reward_rules = Rules(self.kind, default, late)
+        self.outcomes = outcomes
         self.place.clear()
         self.office = self._open()
         self.open_case(data)
@@ -175,7 +225,9 @@ class Lives(RuleBasedStateMachine):
 
     def _open(self) -> Office:
         async def start() -> Office:
-            spec = spec_of(rule=self.reward_rules.text)
+            declared = OUTCOMES if self.outcomes else ""
+            text = ladder_text(rule=self.reward_rules.text, outcomes=declared)
+            spec = parse_spec(tomllib.loads(text))
             desk = Desk(open_store(self.place.address), [spec], UNATTENDED, self.clock)
             await desk.start()
             return Office(desk, self.clock)
@@ -214,11 +266,12 @@ class Lives(RuleBasedStateMachine):
     @rule(data=st.data())
     def live(self, data: st.DataObject) -> None:
         """One rule, with weights: of many, hypothesis leaves some out for a whole life."""
-        usual = [self.act] * 3 + [self.reward] * 4 + [self.open_case, self.abandon]
+        usual = [self.observe] * 5 + [self.reward] * 4 + [self.open_case, self.abandon]
         others = [
             self.reward_late,
             self.reward_late,
-            self.act_on_nonsense,
+            self.observe_nonsense,
+            self.reward_nonsense,
             self.repeat,
             self.repeat_with_another_body,
             self.time_passes,
@@ -229,8 +282,8 @@ class Lives(RuleBasedStateMachine):
         ]
         step = data.draw(st.sampled_from(usual + others))
         if step == self.reward and not self._running("acted"):
-            step = self.act
-        if step in (self.act, self.abandon) and not self._running("open"):
+            step = self.observe
+        if step in (self.observe, self.abandon) and not self._running("open"):
             step = self.open_case
         step(data)
 
@@ -242,36 +295,92 @@ class Lives(RuleBasedStateMachine):
         ]
 
     def open_case(self, data: st.DataObject) -> None:
-        old = data.draw(st.booleans())
-        free = {"age": "old"} if old else {}
-        event = self._ask(("open_case", "lending", free))
+        free = {"age": data.draw(st.sampled_from([None, 18.0, "over 60"]))}
+        known = data.draw(st.sampled_from([(), (), ("income",), ("score",)]))
+        free |= {name: HIGHEST[name] for name in known}
+        available = data.draw(st.sampled_from([None, None, ("approve",)]))
+        event = self._ask(("open_case", "lending", Opening(free, available)))
         self.counts["opened"] += 1
+        self.tried["free for once"] += len(known)
         assert event.body["deadline"] == event.at + DAY
-        assert event.body["buy"] == ["income", "history", "age"][: 2 if old else 3]
-        self.lives[event.case] = Life(event.body["buy"], event.body["deadline"])
+        life = self.lives[event.case] = Life(event.body["deadline"], known=set(known))
+        self._decided(life, event, available)
+        self.tried["acted at once"] += life.acted
 
-    def act(self, data: st.DataObject) -> None:
+    def _decided(self, life: Life, event: Event, available: Sequence[str] | None) -> None:
+        life.decided(event)
+        if life.acted:
+            self.counts["acted"] += 1
+            assert life.action in (available or PAYS)
+            self.tried["few actions"] += available is not None
+        elif event.kind == "observed":
+            self.counts["bought more"] += 1
+            self.tried["bought more"] += 1
+
+    def observe(self, data: st.DataObject) -> None:
         case, life = self._some(data, "open")
-        paid, missing = data.draw(st.sampled_from([0.0, 0.5, 12.25])), data.draw(st.booleans())
-        level = data.draw(st.sampled_from(["low", "high"]))
-        values: dict[str, str | float] = {"income": level, "history": "clean", "age": 33.0}
-        bought = {name: values[name] for name in life.buy if not (missing and name == "income")}
-        seen = Seen(bought, dict.fromkeys(bought, paid), ["income"] if missing else [])
+        values = {
+            name: data.draw(st.sampled_from([HIGHEST[name]] * 4 + [LOWEST[name], None]))
+            for name in life.buy
+        }
+        costs, paid = self._costs(data, life, values)
+        available = data.draw(st.sampled_from([None, ("decline",)]))
         running = life.status == "open" and self._now <= life.deadline
-        outcome = self._ask(("observe", case, seen))
+        outcome = self._ask(("observe", case, Seen(values, costs, available=available)))
         if not running:
             assert isinstance(outcome, RoundError)
             return
-        assert outcome.body["action"] in ("decline", "approve")
-        life.status, life.acted = "acted", True
-        self.counts["acted"] += 1
-        self.spend += paid * len(bought)
+        assert outcome.body["costs"] == pytest.approx(paid)
+        self.spend += sum(paid.values())
+        life.had |= {name for name, value in values.items() if value is not None}
+        life.missed |= {name for name, value in values.items() if value is None}
+        assert set(outcome.body["unavailable"]) == {k for k, it in values.items() if it is None}
+        self.tried["could not be had"] += None in values.values()
+        self._decided(life, outcome, available)
 
-    def act_on_nonsense(self, data: st.DataObject) -> None:
+    def _costs(
+        self, data: st.DataObject, life: Life, values: dict[str, Any]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Draw what is reported, and return it with what must then have been paid."""
+        listed = life.listed({name for name, value in values.items() if value is not None})
+        how = data.draw(st.sampled_from(["by feature", "list price", "by bundle"]))
+        if how == "by bundle" and "fraud" in values:
+            self.tried[how] += 1
+            return {"report": 3.0}, dict.fromkeys(values, 3.0 / len(values))
+        costs = {} if how == "list price" else dict.fromkeys(values, 0.25)
+        if "address" in values:
+            costs["address"] = 12.25  # it has no list price
+        self.tried["list price"] += how == "list price" and bool(listed)
+        return costs, {name: costs.get(name, listed.get(name, 0.0)) for name in values}
+
+    def observe_nonsense(self, data: st.DataObject) -> None:
         case, life = self._some(data, "open")
         running = life.status == "open" and self._now <= life.deadline
-        outcome = self._ask(("observe", case, Seen({"income": "nobody"}, {"income": 1.0})))
-        assert isinstance(outcome, InvalidField if running else RoundError)
+        bought = min(life.had | life.missed | {"age"})  # before, or never to be bought
+        seen = data.draw(
+            st.sampled_from(
+                [
+                    Seen({"income": "nobody"}, {}),
+                    Seen({bought: HIGHEST.get(bought, 3.0)}, {}),
+                    Seen(dict.fromkeys(life.buy), dict.fromkeys(life.buy, -1.0) or {"age": 1.0}),
+                    Seen(dict.fromkeys(life.buy), {"bureau": 1.0}),
+                    Seen(dict.fromkeys(life.buy), {}, available=("refer",)),
+                ]
+            )
+        )
+        assert isinstance(
+            self._ask(("observe", case, seen)), InvalidField if running else RoundError
+        )
+
+    def reward_nonsense(self, data: st.DataObject) -> None:
+        """An unknown outcome, one that disagrees with the reward, or a reward out of reach."""
+        case, life = self._some(data, "acted")
+        told = data.draw(
+            st.sampled_from([(None, "lost"), (HIGH + 1, None), (None, None), (5.0, "default")])
+        )
+        outcome = self._ask(("reward", case, *told))
+        fit = life.acted and life.end != "abandoned"
+        assert isinstance(outcome, InvalidField if fit else RoundError)
 
     def reward(self, data: st.DataObject) -> None:
         case, _ = self._some(data, "acted", "closed")
@@ -287,17 +396,31 @@ class Lives(RuleBasedStateMachine):
 
     def _reward(self, data: st.DataObject, case: str) -> None:
         life = self.lives[case]
-        money = data.draw(st.sampled_from([LOW, -0.25, 0.0, 7.5, HIGH]))
+        money, told = self._told(data, life)
         late = self._now > life.deadline
-        outcome = self._ask(("reward", case, money))
+        outcome = self._ask(("reward", case, *told))
         if not life.acted or life.end == "abandoned":
             assert isinstance(outcome, RoundError)
             return
         use = self._rewarded(life, money, late=late)
-        assert outcome.body["use"] == use
+        assert (outcome.body["use"], outcome.body["reward"]) == (use, money)
         self.counts["rewarded"] += 1
         self.counts[f"rewarded {use}"] += 1
         self.tried[use] += 1
+
+    def _told(
+        self, data: st.DataObject, life: Life
+    ) -> tuple[float, tuple[float | None, str | None]]:
+        """Draw a reward, and how it is reported."""
+        if not self.outcomes:
+            money = data.draw(st.sampled_from([LOW, -0.25, 0.0, 7.5, HIGH]))
+            return money, (money, None)
+        name = data.draw(st.sampled_from(["repaid", "default"]))
+        money = PAYS[life.action or "approve"][name]
+        how = data.draw(st.sampled_from(["reward", "outcome", "both agree"]))
+        self.tried[how] += 1
+        told = {"reward": (money, None), "outcome": (None, name), "both agree": (money, name)}
+        return money, told[how]
 
     def _rewarded(self, life: Life, money: float, *, late: bool) -> str:
         if late:
@@ -385,6 +508,7 @@ class Lives(RuleBasedStateMachine):
         assert found.status == life.status
         assert found.end == life.end
         assert found.learnt == (life.learnt is not None)
+        assert set(found.buy) == (set(life.buy) if life.status == "open" else set())
 
     @invariant()
     def the_books_agree(self) -> None:
@@ -407,9 +531,18 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 @pytest.mark.parametrize("reward_rule", ["first", "last", "sum"])
-def test_the_life_cycle(place: Place, reward_rule: str, request: pytest.FixtureRequest) -> None:
+def test_the_life_cycle(
+    place: Place,
+    reward_rule: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.service.desk.new_case_id", lambda _: f"{next(machine.names):028}")
     tried: Counter[str] = Counter()
-    machine = type("TheseLives", (Lives,), {"place": place, "kind": reward_rule, "tried": tried})
+    machine: Any = type(
+        "TheseLives", (Lives,), {"place": place, "kind": reward_rule, "tried": tried}
+    )
     run_state_machine_as_test(
         seed(len(request.node.name))(machine),
         settings=settings(

@@ -1,12 +1,14 @@
 """A database of every released schema is kept here; each is upgraded, and its log still holds.
 
-`tests/keep_database.py` makes them: a file of SQLite, and a dump of PostgreSQL.
+`tests/keep_database.py` makes them: a file of SQLite, and a dump of PostgreSQL. Release 0.1 wrote
+`0001-free.db` and, exported, `0001-free.parquet`; their cases have free values.
 """
 
 import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from textwrap import dedent
 from threading import Timer
@@ -17,13 +19,19 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+import ladder
 from postgres_server import PostgresServer
-from service.desks import spec_of
+from service.desks import Clock, Office, in_office, parse_spec, spec_of
+from small_service import policy_text
+from thrifty import policies
 from thrifty.errors import StoreError, UnsupportedVersion
 from thrifty.service.auditing import audit, folded
+from thrifty.service.books import Book
 from thrifty.service.desk import Desk
-from thrifty.service.events import START
+from thrifty.service.events import KINDS, START
+from thrifty.service.exporting import exported_events
 from thrifty.service.migrations import upgrading
+from thrifty.service.replaying import replay
 from thrifty.service.standby import get_ready
 from thrifty.service.stores import Store, open_store
 from thrifty.service.stores.checks import draft
@@ -32,6 +40,21 @@ from thrifty.service.stores.sqlite import SqliteStore
 
 FOLDER = Path(__file__).parent / "databases"
 DATABASES = sorted([*FOLDER.glob("*.db"), *FOLDER.glob("*.sql")])
+KNOWN = {  # events, decisions and rounds learnt
+    "0001.db": (55, 40, 15),
+    "0001.sql": (55, 40, 15),
+    "0001-free.db": (87, 58, 25),
+    "0002.db": (73, 52, 17),
+    "0002.sql": (73, 52, 17),
+}
+STATE = "89ffd6ac8088395a4cba4e0508182b6c34b6130463902499c9033d128b6bd371"
+"""What `thrifty audit` of release 0.1 printed for 0001-free.db."""
+RULE = 'deadline = "1d"\nlearn_late = true'
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
 
 
 def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
@@ -50,7 +73,9 @@ def test_there_is_one_of_every_revision(ending: str) -> None:
     versions = FOLDER.parents[2] / "src/thrifty/service/migrations/versions"
     revisions = sorted(it.name[1:5] for it in versions.glob("v*.py"))
     assert revisions[-1] == REVISION
-    assert sorted(it.stem for it in FOLDER.glob(f"*.{ending}")) == revisions
+    kept = {it.stem for it in FOLDER.glob(f"*.{ending}")}
+    assert sorted(kept - {"0001-free"}) == revisions
+    assert {it.name for it in DATABASES} == set(KNOWN)
 
 
 @pytest.mark.parametrize("path", DATABASES, ids=lambda it: it.name)
@@ -61,20 +86,101 @@ def test_it_is_upgraded_and_its_log_holds(
     spec = store.specs()[0]
     found = audit(store, spec)
     assert found.difference is None
-    assert found.decisions == 40
-    assert found.learnt == 15
+    assert (found.events, found.decisions, found.learnt) == KNOWN[path.name]
     assert Desk(store).book("default", "lending").digest() == folded(store, spec).digest()
     (new,) = store.append([draft("new")])
     assert store.read(START)[-1] == new
-    assert store.count() == 56
+    assert store.count() == found.events + 1
+    assert {it.kind for it in store.read(START)} <= set(KINDS)
     store.close()
+
+
+def test_a_log_of_release_0_1_is_the_same_state(tmp_path: Path) -> None:
+    """Bit for bit: free values were bought for 0, and nobody saw them before the purchase."""
+    shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
+    store = open_store(str(tmp_path / "store.db"))
+    (spec,) = store.specs()
+    assert folded(store, spec).digest() == STATE
+    store.require_unchanged(parse_spec(tomllib.loads(_file_of_release_0_1())))
+    done = replay(spec, exported_events(FOLDER / "0001-free.parquet", "lending"))
+    wanted = folded(store, spec).totals
+    assert (done.learnt, done.cases) == (25, 30)
+    assert (done.reward, done.spend) == (wanted.reward, wanted.spend)
+    assert done.same_purchase == 30
+    store.close()
+
+
+def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
+    """They keep the contract under which they were opened; new ones have the new one."""
+    shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
+    store = open_store(str(tmp_path / "store.db"))
+    (spec,) = store.specs()
+    book = folded(store, spec)
+    store.close()
+    waiting, acted = _by_status(book, "open"), _by_status(book, "acted")
+    assert (len(waiting), len(acted)) == (2, 1)
+
+    async def scene(it: Office) -> None:
+        values = {"income": "high", "history": None}
+        for case in waiting:
+            buy = it.book.cases[case].buy
+            event = await it.observe(case, {name: values[name] for name in buy})
+            assert event.body["action"]
+            assert it.book.cases[case].former
+            seen = it.book.cases[case].observation()
+            assert seen.costs[2] == 0.0  # the free value was bought for 0
+            await it.reward(case, 1.0)
+        await it.reward(acted[0], 1.0)
+        new = await it.open(age=30)
+        assert new.body["contract"] == 2
+        await it.act(new.case)
+        seen = it.book.cases[new.case].observation()
+        assert seen.free.tolist() == [False, False, True]
+        await it.reward(new.case, 1.0)
+        await it.settled()
+        assert it.book.model.learnt == 25 + 4
+
+    clock = Clock(max(it.opened.at for it in book.cases.values()))
+    in_office(tmp_path / "store.db", scene, clock=clock, text=_file_of_release_0_1())
+    store = open_store(str(tmp_path / "store.db"))
+    found = audit(store, spec)
+    assert (found.difference, found.learnt, found.snapshots) == (None, 29, 1)
+    store.close()
+
+
+def test_late_rewards_for_cases_of_release_0_1(tmp_path: Path) -> None:
+    shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
+    store = open_store(str(tmp_path / "store.db"))
+    (spec,) = store.specs()
+    book = folded(store, spec)
+    store.close()
+    (case,) = _by_status(book, "acted")
+
+    async def scene(it: Office) -> None:
+        await it.pass_deadlines()
+        assert await it.reward(case, 7.0) == "late-learnt"
+
+    clock = Clock(max(it.deadline for it in book.cases.values()))
+    in_office(tmp_path / "store.db", scene, clock=clock, text=_file_of_release_0_1())
+    store = open_store(str(tmp_path / "store.db"))
+    assert audit(store, spec).difference is None
+    assert folded(store, spec).totals.counts["rewarded late-learnt"] == 2
+    store.close()
+
+
+def _by_status(book: Book, status: str) -> list[str]:
+    return [name for name, case in book.cases.items() if case.status == status]
+
+
+def _file_of_release_0_1() -> str:
+    return policy_text(rule=RULE).replace("edges = [30, 60]", "edges = [30, 60]\nfree = true")
 
 
 def test_a_dump_of_a_server_that_had_counted_further(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Its numbers of transactions are ahead of this server's, which would hide its events."""
-    url = restored(FOLDER / "0001.sql", tmp_path, request)
+    url = restored(FOLDER / f"{REVISION}.sql", tmp_path, request)
     with psycopg.connect(url) as connection:
         connection.execute('UPDATE events SET "transaction" = "transaction" + 1000000000000')
     with pytest.raises(StoreError, match="restored from another server"):
@@ -82,7 +188,7 @@ def test_a_dump_of_a_server_that_had_counted_further(
     for _ in range(2):  # the second time there is nothing left to do
         store = open_store(url)
         spec = store.specs()[0]
-        assert audit(store, spec).learnt == 15
+        assert audit(store, spec).learnt == KNOWN[f"{REVISION}.sql"][2]
         assert audit(store, spec).difference is None
         assert Desk(store).book("default", "lending").digest() == folded(store, spec).digest()
         store.close()

@@ -24,13 +24,13 @@ WORLD = World(LEVELS, price=0.5)
 
 async def live(client: AsyncClient, other: AsyncClient, rng: random.Random, said: set[str]) -> None:
     """Open a case at one replica, act at the other, reward at either."""
-    case = await client.open("lending")
-    said.add(f"{case.case} opened")
+    case = await client.ask(policy="lending")
+    said.add(f"{case.id} opened")
     values = WORLD.values(rng, case.buy)
-    await other.observe(case.case, values, dict.fromkeys(values, 0.5))
-    said.add(f"{case.case} acted")
-    await rng.choice((client, other)).reward(case.case, float(rng.random() < 0.5))
-    said.add(f"{case.case} rewarded")
+    await other.observe(case, values, dict.fromkeys(values, 0.5))
+    said.add(f"{case.id} observed")
+    await rng.choice((client, other)).tell(case, float(rng.random() < 0.5))
+    said.add(f"{case.id} rewarded")
 
 
 async def traffic(services: list[Served], ended: asyncio.Event, said: set[str], seed: int) -> None:

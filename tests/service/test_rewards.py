@@ -115,7 +115,7 @@ def test_a_late_reward_that_comes_before_the_watch_means_the_same(
 def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
     async def scene(it: Office) -> None:
         opened = await it.open()
-        with pytest.raises(OutOfTurn, match="never acted"):
+        with pytest.raises(OutOfTurn, match="has no action yet"):
             await it.reward(opened.case, 1.0)
         await it.settled()
         await it.pass_deadlines()

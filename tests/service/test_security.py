@@ -94,15 +94,16 @@ def test_pages_without_data_are_open(guarded: tuple[str, dict[str, str], Path], 
 def test_tenants_do_not_see_each_other(guarded: tuple[str, dict[str, str], Path]) -> None:
     url, keys, _ = guarded
     with Client(url, key=keys["decide"]) as ours, Client(url, key=keys["stranger"]) as theirs:
-        case = ours.open("lending", key="shared-key").case
-        other = theirs.open("theirs", key="shared-key")  # keys are each tenant's own
-        assert other.case != case
+        case = ours.ask(policy="lending", key="shared-key")
+        other = theirs.ask(key="shared-key")  # keys are each tenant's own
+        assert other.id != case.id
         for call in (
             lambda: theirs.case(case),
-            lambda: theirs.observe(case, {}, {}),
-            lambda: theirs.reward(case, 1.0),
+            lambda: theirs.explain(case),
+            lambda: theirs.observe(case),
+            lambda: theirs.tell(case, 1.0),
             lambda: theirs.abandon(case),
-            lambda: theirs.open("lending"),
+            lambda: theirs.ask(policy="lending"),
             lambda: theirs.policy("lending"),
         ):
             with pytest.raises(Exception, match="there is no"):

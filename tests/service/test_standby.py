@@ -66,11 +66,11 @@ def test_it_goes_on_where_the_other_was_killed_and_clients_see_a_pause(tmp_path:
         standing_by(policy, "--store", store, "--port", first.port) as second,
         Client(first.url) as client,
     ):
-        before = client.open("lending", {"age": 5}, key="once")
+        before = client.ask(free={"age": 5}, key="once")
         first.kill()
-        assert client.open("lending", {"age": 5}, key="once") == before
+        assert client.ask(free={"age": 5}, key="once") == before
         values = {"income": "low", "history": "clean"}
-        assert client.observe(before.case, values, dict.fromkeys(values, 0.4))
+        assert client.observe(before, values, dict.fromkeys(values, 0.4)).action
         assert client.policy("lending")["open"] == 1
         assert second.stdout is not None
         assert second.stdout.readline() == f"Serving lending on {first.url}\n"
@@ -85,14 +85,14 @@ def test_of_two_that_stand_by_one_goes_on_and_the_other_waits_for_its_turn(tmp_p
         standing_by(*waiting) as third,
         Client(first.url) as client,
     ):
-        cases = [client.open("lending").case]
+        cases = [client.ask(policy="lending")]
         first.kill()
-        cases.append(client.open("lending").case)
+        cases.append(client.ask(policy="lending"))
         by_output = {it.stdout.fileno(): it for it in (second, third) if it.stdout is not None}
         (told,), _, _ = select(by_output, [], [], 30)  # one of them says that it serves
         by_output.pop(told).kill()
-        cases.append(client.open("lending").case)
-        assert [client.case(case)["status"] for case in cases] == ["open"] * 3
+        cases.append(client.ask(policy="lending"))
+        assert [client.explain(case)["status"] for case in cases] == ["open"] * 3
         (last,) = by_output.values()
         assert last.poll() is None
 
@@ -104,9 +104,9 @@ def test_it_also_follows_one_that_stopped_in_order(tmp_path: Path) -> None:
         standing_by("--store", store, "--port", first.port),  # the store knows the policy
         Client(first.url) as client,
     ):
-        case = client.open("lending").case
+        case = client.ask()
         first.stop()
-        assert client.case(case)["status"] == "open"
+        assert client.case(case) == case
 
 
 def test_it_serves_at_once_where_nobody_holds_the_store(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_it_serves_at_once_where_nobody_holds_the_store(tmp_path: Path) -> None:
         served(policy_file(tmp_path), "--store", tmp_path / "store.db", "--standby") as service,
         Client(service.url) as client,
     ):
-        assert client.open("lending").buy
+        assert client.ask().buy
 
 
 def test_what_would_be_refused_later_is_refused_at_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import time
 import tomllib
@@ -13,10 +14,12 @@ from typing import Any
 
 from thrifty.errors import AccessDenied, InvalidSpec
 from thrifty.saving import replace_file
-from thrifty.service.specification import DEFAULT_TENANT, NAME
+from thrifty.specification import DEFAULT_TENANT
 
 DECIDE, READ, ADMIN = SCOPES = ("decide", "read", "admin")
 PREFIX = "thrifty_"
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Names that stand in addresses and headers."""
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 

@@ -1,4 +1,4 @@
-"""The contract over HTTP; openapi.json of a running service is its full text."""
+"""The HTTP interface; /openapi.json of a running service describes all of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from thrifty._version import __version__
 from thrifty.errors import InvalidField
 from thrifty.service import answers, dashboard
-from thrifty.service.access import Caller, Keys, needed_scope
+from thrifty.service.access import NAME, Caller, Keys, needed_scope
 from thrifty.service.bodies import (
     AbandonBody,
     B,
@@ -26,13 +26,12 @@ from thrifty.service.bodies import (
     RewardBody,
     parse_body,
 )
-from thrifty.service.decisions import Seen
+from thrifty.service.decisions import Opening, Seen
 from thrifty.service.desk import Desk
 from thrifty.service.events import Event
 from thrifty.service.gate import Gate, Limits
 from thrifty.service.metrics import CONTENT_TYPE, Meter, rendered
 from thrifty.service.refusals import dumped, payload
-from thrifty.service.specification import NAME
 
 
 class Route(APIRoute):
@@ -66,7 +65,7 @@ def _require_name(field: str, given: str) -> str:
 
 
 class Refused(BaseModel):
-    """Why something was not done; nothing was changed by it."""
+    """Why a request was refused; it has changed nothing."""
 
     error: str
     message: str
@@ -130,17 +129,16 @@ def _read(path: str, **more: Any) -> Callable[..., Any]:
 
 @_write("/v1/policies/{policy}/cases", OpeningBody, 201)
 async def open_case(policy: Name, request: Request) -> Response:
-    """Open a case: the policy chooses which features to buy for it."""
+    """Open a case: the policy chooses which features to buy for it or, if none, the action."""
     asked = _Asked(request, OpeningBody)
-    event = await asked.desk.open_case(
-        asked.tenant, policy, asked.body.free, asked.key, asked.digest
-    )
+    given = Opening(asked.body.free, asked.body.available)
+    event = await asked.desk.open_case(asked.tenant, policy, given, asked.key, asked.digest)
     return _json(answers.written(asked.desk.book(asked.tenant, policy).spec, event), 201)
 
 
 @_write("/v1/cases/{case}/observations", ObservationBody)
 async def observe(case: Name, request: Request) -> Response:
-    """Report what was bought: the policy chooses the action."""
+    """Report what came of a purchase: the policy chooses what to buy next, or the action."""
     asked = _Asked(request, ObservationBody)
     body = asked.body
     seen = Seen(body.values, body.costs, body.unavailable, body.available)
@@ -150,15 +148,16 @@ async def observe(case: Name, request: Request) -> Response:
 
 @_write("/v1/cases/{case}/reward", RewardBody)
 async def reward(case: Name, request: Request) -> Response:
-    """Report a reward, whenever it comes."""
+    """Report a reward or an outcome, whenever it comes."""
     asked = _Asked(request, RewardBody)
-    event = await asked.desk.reward(asked.tenant, case, asked.body.reward, asked.key, asked.digest)
+    told = asked.body.reward, asked.body.outcome
+    event = await asked.desk.reward(asked.tenant, case, *told, asked.key, asked.digest)
     return asked.answer(event)
 
 
 @_write("/v1/cases/{case}/abandon", AbandonBody)
 async def abandon(case: Name, request: Request) -> Response:
-    """Give a case up: it teaches nothing."""
+    """Close a case without a reward: it teaches nothing."""
     asked = _Asked(request, AbandonBody)
     return asked.answer(await asked.desk.abandon(asked.tenant, case, asked.key, asked.digest))
 
@@ -280,7 +279,7 @@ def create_app(
 
     app = FastAPI(
         title="Thrifty",
-        summary="Ask what to buy, act, learn late, lose nothing.",
+        summary="Ask what to buy, observe, act, and tell what came of it.",
         version=__version__,
         lifespan=lifespan,
         docs_url=None,  # their pages come from elsewhere

@@ -1,12 +1,15 @@
-"""Proof that the log explains itself: every decision made again, bit for bit."""
+"""The audit: every decision of a log made again, bit for bit."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.errors import SaveError, ThriftyError
 from thrifty.rounds import Observation
@@ -24,15 +27,15 @@ from thrifty.service.events import (
 )
 from thrifty.service.model import Model
 from thrifty.service.snapshots import thaw
-from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import Store
+from thrifty.specification import PolicySpec
 
 CHUNK = 2000
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first event that says something else than follows from the events before it."""
+    """The first event that does not follow from the events before it."""
 
     seq: int
     case: str
@@ -127,14 +130,36 @@ def _unlike(store: Store, book: Book, short: Book) -> Difference | None:
     return Difference(seq, "any", "the state by snapshot", short.digest(), book.digest())
 
 
+@dataclass(frozen=True)
+class _Round:
+    """What a model is to learn next."""
+
+    seen: Observation
+    action: int
+    reward: float
+    outcome: int | None
+    priced: NDArray[np.bool_] | None
+
+    def teach(self, model: Model) -> None:
+        model.learn(self.seen, self.action, self.reward, self.outcome, priced=self.priced)
+
+
 class _Rounds:
     """Keeps the rounds that a book would have learnt."""
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[Observation, int, float]] = deque()
+        self.waiting: deque[_Round] = deque()
 
-    def learn(self, observation: Observation, action: int, reward: float) -> None:
-        self.waiting.append((observation, action, reward))
+    def learn(
+        self,
+        seen: Observation,
+        action: int,
+        reward: float,
+        outcome: int | None = None,
+        *,
+        priced: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.waiting.append(_Round(seen, action, reward, outcome, priced))
 
 
 class _Checked:
@@ -149,20 +174,20 @@ class _Checked:
     def first_difference(self) -> Difference | None:
         model, rounds = Model(self.spec), self._rounds()
         found = None
-        for event, opened in self.store.decisions(self.spec):
+        for event, earlier in self.store.decisions(self.spec):
             while model.learnt < (event.basis or 0):
-                step = next(rounds, None)
-                if step is None:
+                lesson = next(rounds, None)
+                if lesson is None:
                     return found or _difference(event, "basis", event.basis, model.learnt)
-                model.learn(*step)
+                lesson.teach(model)
             self.decisions += 1
-            found = found or self._decided_otherwise(model, event, opened)
-        for step in rounds:
-            model.learn(*step)
+            found = found or self._decided_otherwise(model, event, earlier)
+        for lesson in rounds:
+            lesson.teach(model)
         both = [it for it in (found, self.rule_broken) if it is not None]
         return min(both, key=lambda it: it.seq, default=None)
 
-    def _rounds(self) -> Iterator[tuple[Observation, int, float]]:
+    def _rounds(self) -> Iterator[_Round]:
         kept = _Rounds()
         book = Book(self.spec, kept)
         for event in log_of(self.store, self.spec):
@@ -185,24 +210,31 @@ class _Checked:
         """Return what the rule makes of a reward or a deadline."""
         case = book.cases.get(event.case)
         if case is None:
-            case = Case.of(self.store.cases([event.case])[event.case][: event.step])
+            events = self.store.cases([event.case])[event.case]
+            case = Case.of(self.spec.problem, events[: event.step])
         if event.kind == SETTLED:
             return decisions.settle(self.spec, case, event.at)
-        ticket = decisions.Ticket(event.at)
-        return decisions.reward(self.spec, case, event.body["reward"], ticket)
+        told = event.body["reward"], event.body.get("outcome")
+        return decisions.reward(self.spec, case, *told, decisions.Ticket(event.at))
 
-    def _decided_otherwise(self, model: Model, event: Event, opened: Event) -> Difference | None:
+    def _decided_otherwise(
+        self, model: Model, event: Event, earlier: Sequence[Event]
+    ) -> Difference | None:
         try:
-            return _compared(event, self._decided(model, event, opened))
+            return _compared(event, self._decided(model, event, earlier))
         except (ThriftyError, *UNUSABLE) as error:
             return _unusable(event, error)
 
-    def _decided(self, model: Model, event: Event, opened: Event) -> Mapping[str, Any]:
+    def _decided(self, model: Model, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
         """Return what the policy decides, once more."""
-        if event.kind == OPENED:
-            free = event.body["free"]
-            return decisions.chosen(self.spec, model, event.case, free, event.at)
-        return decisions.decided_action(self.spec, model, event.case, opened.body, event.body)
+        spec, body = self.spec, event.body
+        if event.kind != OPENED:
+            case = Case.of(spec.problem, earlier)
+            return decisions.next_decision(spec, model, case, case.bought(body), body["available"])
+        if "contract" not in body:
+            return decisions.former_opening(spec, model, event.case, body["free"], event.at)
+        given = decisions.Opening(body["free"], body["available"])
+        return decisions.opening(spec, model, event.case, given, event.at)
 
 
 def _compared(event: Event, again: Mapping[str, Any]) -> Difference | None:

@@ -1,10 +1,10 @@
-"""The bodies of requests: strict, and refused with the name of the field."""
+"""The bodies of requests, strictly validated; a refusal names the field."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -23,16 +23,16 @@ MOST_NESTED = 8
 _MANY_BRACKETS = 16
 
 
-def _value(given: object) -> str | float:
-    if isinstance(given, str) and len(given) <= 200:
+def _value(given: object) -> str | float | None:
+    if given is None or (isinstance(given, str) and len(given) <= 200):
         return given
     if isinstance(given, int | float) and not isinstance(given, bool):
         if -1e300 < given < 1e300:
             return float(given)
         raise ValueError("a value is a finite number")
     raise ValueError(
-        "a value is a level's name of at most 200 characters, or a number; name what could not be "
-        "had in `unavailable`"
+        "a value is a level's name of at most 200 characters, a number, or null if it could not "
+        "be had"
     )
 
 
@@ -40,6 +40,7 @@ _VALUE_SCHEMA = {
     "anyOf": [
         {"type": "string", "maxLength": 200},
         {"type": "number", "exclusiveMinimum": -1e300, "exclusiveMaximum": 1e300},
+        {"type": "null"},
     ]
 }
 _WORDS = {
@@ -47,42 +48,53 @@ _WORDS = {
     "extra_forbidden": "there is no such field: /openapi.json has those that there are",
 }
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Value = Annotated[str | float, PlainValidator(_value), WithJsonSchema(_VALUE_SCHEMA)]
+Value = Annotated[str | float | None, PlainValidator(_value), WithJsonSchema(_VALUE_SCHEMA)]
 Number = Annotated[float, Field(allow_inf_nan=False, gt=-1e300, lt=1e300)]
 
 
 class Body(BaseModel):
-    """Takes nothing for granted: no unknown fields, no text for numbers, no NaN."""
+    """Strict: no unknown fields, no text for numbers, no NaN."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    may_be_empty: ClassVar[bool] = False
+    """Whether a request without a body means the same as an empty object."""
 
 
 class OpeningBody(Body):
     """What is known of a case before anything is bought."""
 
+    may_be_empty = True
     free: dict[Name, Value] = Field(
         default_factory=dict,
         max_length=MOST_VALUES,
-        description="Values known without paying, by feature: a level's name, or a number "
-        "where policy.toml gives edges.",
+        description="Values known without paying, by feature: a level's name, a number where "
+        "policy.toml gives edges, or null if it is missing.",
+    )
+    available: list[Name] | None = Field(
+        default=None,
+        max_length=1024,
+        description="The actions to choose from if nothing is to be bought; without it, all.",
     )
 
 
 class ObservationBody(Body):
-    """What came of the purchase: for each feature a value and its cost, or that there was none."""
+    """What came of the purchase: values, and what was paid."""
 
     values: dict[Name, Value] = Field(
-        default_factory=dict, max_length=MOST_VALUES, description="Values bought, by feature."
+        default_factory=dict,
+        max_length=MOST_VALUES,
+        description="Values bought, by feature; what is null or left out could not be had.",
     )
     costs: dict[Name, Number] = Field(
         default_factory=dict,
         max_length=MOST_VALUES,
-        description="What each of them cost, in the policy's unit; also of an unavailable one.",
+        description="What was paid, by feature or by bundle, in the policy's unit; also for what "
+        "could not be had. A cost that is left out is the list price, or 0 if there is no value.",
     )
     unavailable: list[Name] = Field(
         default_factory=list,
         max_length=MOST_VALUES,
-        description="Features that were to be bought and could not be had.",
+        description="Features that could not be had; the same as leaving out their values.",
     )
     available: list[Name] | None = Field(
         default=None, max_length=1024, description="The actions to choose from; without it, all."
@@ -90,13 +102,20 @@ class ObservationBody(Body):
 
 
 class RewardBody(Body):
-    """What came of the action."""
+    """What came of the action: the reward, or the outcome from which it follows."""
 
-    reward: Number = Field(description="In the policy's unit, within its range.")
+    reward: Number | None = Field(
+        default=None, description="In the policy's unit, within its range."
+    )
+    outcome: Name | None = Field(
+        default=None, description="One of the outcomes that policy.toml declares."
+    )
 
 
 class AbandonBody(Body):
     """Nothing: an empty object, or no body at all."""
+
+    may_be_empty = True
 
 
 B = TypeVar("B", bound=Body)
@@ -116,7 +135,7 @@ def parse_body(kind: type[B], data: bytes) -> tuple[B, Any]:
         ...
     thrifty.errors.InvalidField: body: send an object, {...}.
     """
-    content = strict_json(data or b"{}")
+    content = strict_json(b"{}" if not data and kind.may_be_empty else data)
     try:
         return kind.model_validate(content), content
     except ValidationError as error:

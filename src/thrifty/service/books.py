@@ -1,4 +1,4 @@
-"""The fold: what a policy knows, has open and has spent, as the log tells it."""
+"""The fold of a policy's log: what it knows, has open and has spent."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.errors import BrokenLog
 from thrifty.rounds import Observation
-from thrifty.service.cases import CLOSED, EXPIRED, Case, observation
+from thrifty.service.cases import CLOSED, EXPIRED, Case, Reward
 from thrifty.service.events import (
     ABANDONED,
-    ACTED,
     LATE,
     LATE_LEARNT,
     LEARNT,
+    OBSERVED,
     OPENED,
     REWARDED,
     SETTLED,
@@ -26,19 +29,27 @@ from thrifty.service.events import (
     Position,
 )
 from thrifty.service.model import Model
-from thrifty.service.specification import PolicySpec
 from thrifty.service.totals import Totals
+from thrifty.specification import PolicySpec
 
 LOOK_EVERY = 32
-"""After so many rounds learnt the policy is asked what it has noticed."""
+"""The number of rounds learnt after which the policy is asked what it has noticed."""
 _FEW = 1000
 
 
 class Learner(Protocol):
     """Something that learns rounds."""
 
-    def learn(self, observation: Observation, action: int, reward: float) -> None:
-        """Learn from a round, in money."""
+    def learn(
+        self,
+        seen: Observation,
+        action: int,
+        reward: float,
+        outcome: int | None = None,
+        *,
+        priced: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Learn from a case, in money; see `Model.learn`."""
 
 
 class Book:
@@ -81,7 +92,7 @@ class Book:
     def _apply(self, event: Event) -> None:
         case = self.cases.get(event.case)
         if case is not None or event.kind == OPENED:
-            self._apply_to(case or Case(event.case), event)
+            case = self._apply_to(case or Case.new(self.spec.problem, event.case), event)
         elif event.kind != REWARDED:
             raise BrokenLog(
                 f"event {event.position.seq} is about case {event.case}, which is not open: "
@@ -89,27 +100,43 @@ class Book:
             )
         self._count(event, case)
 
-    def _apply_to(self, case: Case, event: Event) -> None:
+    def _apply_to(self, case: Case, event: Event) -> Case:
         case.apply(event)
         if event.kind == OPENED:
             self.keep(case)
         elif case.status == CLOSED:
             self.cases.pop(case.id, None)
+        return case
 
     def _count(self, event: Event, case: Case | None) -> None:
         totals, body = self.totals, event.body
-        if event.kind == OPENED:
-            totals.opened(event.at, body["buy"])
-        elif event.kind == ACTED:
-            totals.acted(event.at, body)
-        elif event.kind == REWARDED:
+        if event.kind == REWARDED:
             self._rewarded(event, case)
+        elif case is None:
+            return
+        elif event.kind in (OPENED, OBSERVED):
+            self._decided(event, case)
         elif event.kind == ABANDONED:
             totals.counts["abandoned"] += 1
-        elif event.kind == SETTLED and case is not None:
+        elif event.kind == SETTLED:
             totals.counts["expired"] += case.end == EXPIRED  # others had a reward to wait for
             if body["reward"] is not None:
-                self._learn(event.at, case.observation(self.spec), case, body["reward"])
+                self._learn(event.at, case, case.reward_of(body))
+
+    def _decided(self, event: Event, case: Case) -> None:
+        totals, body = self.totals, event.body
+        if event.kind == OPENED:
+            totals.opened(event.at)
+            if case.former:  # it has one purchase, which is known now
+                totals.recent.append(tuple(body["buy"]))
+        else:
+            totals.bought(event.at, body)
+        if case.acted is event:
+            totals.acted(event.at)
+            if not case.former:
+                totals.recent.append(case.chosen)
+        elif event.kind == OBSERVED:
+            totals.counts["bought more"] += 1
 
     def _rewarded(self, event: Event, case: Case | None) -> None:
         totals, body, use = self.totals, event.body, event.body["use"]
@@ -121,19 +148,15 @@ class Book:
             totals.waited(body["waited"] / 1e6)
         if use in (LATE, LATE_LEARNT):
             totals.late.append(event.case)
-        if use == LEARNT and case is not None:
-            self._learn(event.at, case.observation(self.spec), case, body["reward"])
-        elif use == LATE_LEARNT:
-            seen = observation(self.spec, body["opened"], body["acted"])
-            self._learn(event.at, seen, None, body["reward"], body["acted"]["action"])
+        if use == LATE_LEARNT:
+            case = Case.embedded(self.spec.problem, event)
+        if use in (LEARNT, LATE_LEARNT) and case is not None:
+            self._learn(event.at, case, case.reward_of(body))
 
-    def _learn(
-        self, at: int, seen: Observation, case: Case | None, reward: float, action: str = ""
-    ) -> None:
-        if case is not None and case.acted is not None:
-            action = case.acted.body["action"]
-        self.learner.learn(seen, self.spec.problem.action_index(action), reward)
-        self.totals.learnt(at, reward)
+    def _learn(self, at: int, case: Case, reward: Reward) -> None:
+        seen = case.observation()
+        self.learner.learn(seen, case.action, reward.money, reward.outcome, priced=case.priced())
+        self.totals.learnt(at, reward.money)
         if self.totals.counts["learnt"] % LOOK_EVERY == 0:
             self._look(at)
 

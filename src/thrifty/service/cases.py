@@ -1,57 +1,109 @@
-"""A case from its opening to its end, as its events tell it."""
+"""A case of the service: the fold of its events over a `CaseRecord`."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.errors import BrokenLog
+from thrifty.lifecycle import ACTED, CLOSED, EXPIRED, OPEN, Bought, CaseRecord, Decision, free_codes
+from thrifty.problem import Problem
 from thrifty.rounds import Observation
 from thrifty.service.events import (
     ABANDONED,
-    ACTED,
     LATE_LEARNT,
     LEARNT,
     NOTED,
+    OBSERVED,
     OPENED,
     REWARDED,
     SETTLED,
     Event,
 )
-from thrifty.service.specification import PolicySpec
 
-OPEN, CLOSED = "open", "closed"
-EXPIRED = "expired"
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """A reward in money, and the outcome that it follows from, if that is known."""
+
+    money: float
+    outcome: int | None = None
 
 
 @dataclass(slots=True)
 class Case:
-    """The fold of one case's events.
+    """What the events of a case add up to.
 
-    `status` goes from open to acted to closed; `end` says how it was closed: rewarded, abandoned
-    or expired. `taught` is the reward that the policy has learnt from it, if it has learnt any.
+    Parameters
+    ----------
+    problem : Problem
+        Gives names their positions and values their codes.
+    record : CaseRecord
+        What was known, bought and done.
+    events : list of Event
+        All events so far.
+    acted : Event, optional
+        The event that holds the action.
+    taught : Reward, optional
+        What the policy has learnt from the case.
+    noted : list of Reward
+        Rewards that wait for the deadline.
+    former : bool
+        Whether release 0.1 opened the case.
     """
 
-    id: str
+    problem: Problem
+    record: CaseRecord
     events: list[Event] = field(default_factory=list)
-    status: str = OPEN
-    end: str | None = None
-    taught: float | None = None
     acted: Event | None = None
-    noted: list[float] = field(default_factory=list)
+    taught: Reward | None = None
+    noted: list[Reward] = field(default_factory=list)
+    former: bool = False
+    _bought_for_nothing: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, events: Iterable[Event]) -> Case:
-        """Return the case that these events tell of; there must be at least one."""
+    def new(cls, problem: Problem, name: str) -> Case:
+        """Return a case without events."""
+        return cls(problem, CaseRecord(name, {}))
+
+    @classmethod
+    def of(cls, problem: Problem, events: Iterable[Event]) -> Case:
+        """Return the case of these events; there must be at least one."""
         first, *others = events
-        case = cls(first.case)
+        case = cls.new(problem, first.case)
         for event in (first, *others):
             case.apply(event)
         return case
+
+    @classmethod
+    def embedded(cls, problem: Problem, event: Event) -> Case:
+        """Return the case that a late reward brings along."""
+        body = event.body
+        observed: Sequence[Any] = body["observed"] if "observed" in body else [body["acted"]]
+        case = cls.new(problem, event.case)
+        case._open(body["opened"])
+        for it in observed:
+            case._observe(it)
+        return case
+
+    @property
+    def id(self) -> str:
+        """Names the case in requests."""
+        return str(self.record.id)
+
+    @property
+    def status(self) -> str:
+        """Open until it has its action, then acted until it is closed."""
+        return self.record.status
+
+    @property
+    def end(self) -> str | None:
+        """How it was closed: rewarded, abandoned or expired."""
+        return self.record.end
 
     @property
     def learnt(self) -> bool:
@@ -64,8 +116,13 @@ class Case:
         return self.events[0]
 
     @property
+    def decided(self) -> list[Event]:
+        """The events that hold decisions: the opening and the observations."""
+        return [it for it in self.events if it.kind in (OPENED, OBSERVED)]
+
+    @property
     def step(self) -> int:
-        """The number of the step that comes next."""
+        """The number of the event that comes next."""
         return len(self.events)
 
     @property
@@ -74,73 +131,140 @@ class Case:
         return int(self.opened.body["deadline"])
 
     @property
-    def free(self) -> Mapping[str, str | float]:
-        """The values that were known from the start."""
-        return self.opened.body["free"]  # type: ignore[no-any-return]
+    def buy(self) -> list[str]:
+        """The features to buy now."""
+        return [self.problem.feature_names[i] for i in self.record.places]
 
     @property
-    def buy(self) -> list[str]:
-        """The features that were to be bought."""
-        return self.opened.body["buy"]  # type: ignore[no-any-return]
+    def chosen(self) -> tuple[str, ...]:
+        """All features that were to be bought, in the order of the purchases."""
+        names = self.problem.feature_names
+        return tuple(names[i] for look in self.record.looks for i in look.places)
+
+    @property
+    def action(self) -> int:
+        """The action; there must be one."""
+        assert self.record.action is not None
+        return self.record.action
+
+    def observation(self) -> Observation:
+        """Return all that is known of it, with costs in money."""
+        return self.record.observation(self.problem.n_features)
+
+    def priced(self) -> NDArray[np.bool_] | None:
+        """Return whose prices it shows; None means: those of all that was bought.
+
+        In release 0.1 what cost nothing showed no price, since it might have been free.
+        """
+        return self.observation().costs > 0 if self.former else None
 
     def apply(self, event: Event) -> None:
         """Take the next event."""
         if event.step != self.step or (event.kind == OPENED) != (self.step == 0):
             raise _impossible(event, f"step {self.step} of it comes next")
-        if event.kind == ACTED:
+        if event.kind == OPENED:
+            self._open(event.body)
+        elif event.kind == OBSERVED:
             self._require(event, OPEN)
-            self.status, self.acted = ACTED, event
+            self._observe(event.body)
         elif event.kind == REWARDED:
-            self._rewarded(event)
+            self._reward(event)
         elif event.kind == ABANDONED:
             self._require(event, OPEN, ACTED)
-            self.status, self.end = CLOSED, ABANDONED
+            self.record.close(ABANDONED)
         elif event.kind == SETTLED:
             self._require(event, OPEN, ACTED)
-            self.status, self.end = CLOSED, REWARDED if self.noted else EXPIRED
-            if event.body["reward"] is not None:
-                self.taught = event.body["reward"]
-        elif event.kind != OPENED:
+            self._settle(event)
+        else:
             raise _impossible(event, "there is no such kind")
+        if self.acted is None and self.record.action is not None:
+            self.acted = event
         self.events.append(event)
 
-    def _rewarded(self, event: Event) -> None:
-        use = event.body["use"]
+    def bought(self, body: Mapping[str, Any]) -> Bought:
+        """Return what came of the purchase, as the body of an observation says it."""
+        features, place = self.problem.features, self.problem.feature_index
+        codes = {place(name): features[place(name)].code(it) for name, it in body["values"].items()}
+        costs = {place(name): cost for name, cost in body["costs"].items()}
+        wanted = set(self.record.places)
+        if not self.former and not (codes.keys() <= costs.keys() == wanted):
+            raise ValueError(f"it asked for {self.buy}, and {list(body['costs'])} were paid for")
+        return self.kept(Bought(codes, costs))
+
+    def kept(self, bought: Bought) -> Bought:
+        """Return what the policy gets to know of a purchase.
+
+        In release 0.1 it also got the free values, as bought for 0, and nothing about features that
+        could not be had.
+        """
+        if not self.former:
+            return bought
+        free = self._bought_for_nothing
+        paid = {i: bought.costs[i] for i in bought.codes}
+        return Bought({**free, **bought.codes}, {**dict.fromkeys(free, 0.0), **paid})
+
+    def _open(self, body: Mapping[str, Any]) -> None:
+        known = free_codes(self.problem, body["free"])
+        self.former = "contract" not in body
+        if self.former:
+            self._bought_for_nothing = known
+        else:
+            self.record.free = known
+            _require_decision(body)
+        self.record.decide(self._decision(body))
+
+    def _observe(self, body: Mapping[str, Any]) -> None:
+        bought, decision = self.bought(body), self._decision(body)
+        _require_decision(body)
+        self.record.observe(bought)
+        self.record.decide(decision)
+
+    def _decision(self, body: Mapping[str, Any]) -> Decision:
+        action = body.get("action")
+        return Decision(
+            places=tuple(map(self.problem.feature_index, body.get("buy", ()))),
+            purpose=body.get("purpose", self.record.purpose),
+            action=None if action is None else self.problem.action_index(action),
+        )
+
+    def _reward(self, event: Event) -> None:
+        reward, use = self.reward_of(event.body), event.body["use"]
         if use == LEARNT:
             self._require(event, ACTED)
-            self.status, self.end, self.taught = CLOSED, REWARDED, event.body["reward"]
+            self._learn(reward)
+            self.record.close(REWARDED)
         elif use == NOTED:
             self._require(event, ACTED)
-            self.noted.append(event.body["reward"])
+            self.noted.append(reward)
         elif use == LATE_LEARNT:
             if self.acted is None or self.learnt:
-                raise _impossible(event, "it has not acted or was learnt before")
-            self.taught = event.body["reward"]
+                raise _impossible(event, "it has no action, or was learnt before")
+            self._learn(reward)
+
+    def _settle(self, event: Event) -> None:
+        if event.body["reward"] is not None:
+            self._learn(self.reward_of(event.body))
+        self.record.close(REWARDED if self.noted else EXPIRED)
+
+    def _learn(self, reward: Reward) -> None:
+        self.taught = reward
+        self.record.reward, self.record.outcome = reward.money, reward.outcome
+
+    def reward_of(self, body: Mapping[str, Any]) -> Reward:
+        """Return the reward that a body holds; release 0.1 kept no outcomes."""
+        name, outcomes = body.get("outcome"), self.problem.outcomes
+        if name is None or outcomes is None:
+            return Reward(body["reward"])
+        return Reward(body["reward"], outcomes.index(name))
 
     def _require(self, event: Event, *statuses: str) -> None:
         if self.status not in statuses:
             raise _impossible(event, f"the case is {self.status}")
 
-    def observation(self, spec: PolicySpec) -> Observation:
-        """Return what was seen in it, with costs in money; it must have acted."""
-        if self.acted is None:
-            raise AssertionError("asked for an observation before there was one")
-        return observation(spec, self.opened.body, self.acted.body)
 
-
-def observation(
-    spec: PolicySpec, opened: Mapping[str, Any], acted: Mapping[str, Any]
-) -> Observation:
-    """Return what was seen: free values at no cost, bought ones at theirs, in money."""
-    n = spec.problem.n_features
-    codes, costs = [-1] * n, [math.nan] * n
-    for name, value in opened["free"].items():
-        i = spec.place(name)
-        codes[i], costs[i] = spec.code(name, value), 0.0
-    for name, value in acted["values"].items():
-        i = spec.place(name)
-        codes[i], costs[i] = spec.code(name, value), acted["costs"][name]
-    return Observation.trusted(np.array(codes), np.array(costs), opened["purpose"])
+def _require_decision(body: Mapping[str, Any]) -> None:
+    if bool(body.get("buy")) == (body.get("action") is not None):
+        raise ValueError("it must either buy something or act")
 
 
 def _impossible(event: Event, why: str) -> BrokenLog:
@@ -148,3 +272,6 @@ def _impossible(event: Event, why: str) -> BrokenLog:
         f"event {event.position.seq} ({event.kind}, step {event.step} of case {event.case}) cannot "
         f"have happened: {why}. The log was changed or damaged: restore a copy of the store."
     )
+
+
+__all__ = ["ACTED", "CLOSED", "EXPIRED", "OPEN", "Case", "Reward"]

@@ -1,33 +1,42 @@
-"""What follows from a request: the event to write, or a refusal. Nothing here changes anything."""
+"""The event that a request leads to, or a refusal. Nothing here changes anything."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from thrifty.errors import InvalidField, InvalidInput, OutOfTurn, RoundClosed, UnknownName
-from thrifty.service.cases import CLOSED, OPEN, Case, observation
+from thrifty.errors import RoundClosed
+from thrifty.lifecycle import (
+    Bought,
+    Decision,
+    action_mask,
+    bought_of,
+    finite_values,
+    free_codes,
+    require_free,
+    reward_of,
+)
+from thrifty.rounds import Observation
+from thrifty.service.cases import CLOSED, Case, Reward
 from thrifty.service.events import (
     ABANDONED,
-    ACTED,
+    CONTRACT,
     EXTRA,
     LATE,
     LATE_LEARNT,
     LEARNT,
     NOTED,
+    OBSERVED,
     OPENED,
     REWARDED,
     SETTLED,
     Event,
 )
-from thrifty.service.model import Model
-from thrifty.service.specification import PolicySpec
+from thrifty.service.model import Model, reasons_of
+from thrifty.specification import PolicySpec
 
-Values = Mapping[str, str | float]
+Values = Mapping[str, str | float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +48,17 @@ class Ticket:
     request: str | None = None
 
 
-def open_case(spec: PolicySpec, model: Model, case: str, free: Values, ticket: Ticket) -> Event:
-    """Choose what to buy for a new case."""
-    _require_values(spec, free, "free")
-    for feature in spec.features:
-        if feature.free and feature.name not in free:
-            raise InvalidField(
-                f"free.{feature.name}",
-                "policy.toml says that it is free, so it must come with the case: give its value.",
-            )
-    return _event(spec, case, 0, OPENED, ticket, chosen(spec, model, case, free, ticket.at), model)
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is known of a new case, and the actions to choose from if nothing is to be bought."""
+
+    free: Values
+    available: Sequence[str] | None = None
 
 
-def chosen(spec: PolicySpec, model: Model, case: str, free: Values, at: int) -> dict[str, Any]:
-    """Return what an opening says: a function of the rounds learnt and the case alone."""
-    purchase, reasons = model.choose_features(case)
-    places = [
-        i
-        for i in np.flatnonzero(purchase.mask).tolist()
-        if spec.features[i].name not in free and not spec.features[i].free
-    ]
-    prices = model.expected_prices(places)
-    return {
-        "free": dict(free),
-        "buy": [spec.features[i].name for i in places],
-        "purpose": int(purchase.purpose),
-        "price": None if None in prices else float(sum(prices)),  # type: ignore[arg-type]
-        "deadline": at + round(spec.rule.deadline * 1e6),
-        "reasons": reasons,
-    }
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Seen:
-    """What came of a purchase: values and costs of what was bought, and what was not to be had."""
+    """What came of a purchase: what is None or left out of `values` could not be had."""
 
     values: Values
     costs: Mapping[str, float]
@@ -80,58 +66,109 @@ class Seen:
     available: Sequence[str] | None = None
 
 
-def act(spec: PolicySpec, model: Model, case: Case, seen: Seen, ticket: Ticket) -> Event:
-    """Choose the action of a case."""
-    _require_running(case, ticket.at)
-    if case.status != OPEN:
-        raise OutOfTurn(
-            f"case {case.id} has acted already, and its action stands: open another case."
-        )
-    _require_bought(spec, case, seen)
-    given = {
-        "values": dict(seen.values),
-        "costs": {
-            name: spec.require_cost(f"costs.{name}", cost) for name, cost in seen.costs.items()
-        },
-        "unavailable": list(seen.unavailable),
-        "available": None if seen.available is None else list(seen.available),
+def open_case(spec: PolicySpec, model: Model, case: str, given: Opening, ticket: Ticket) -> Event:
+    """Choose what to buy for a new case or, if nothing, its action."""
+    require_free(spec.problem, spec.free, given.free)
+    body = opening(spec, model, case, given, ticket.at)
+    return _event(spec, case, 0, OPENED, ticket, body, model)
+
+
+def opening(spec: PolicySpec, model: Model, case: str, given: Opening, at: int) -> dict[str, Any]:
+    """Return the body of an opening: a function of the rounds learnt and the case alone."""
+    known = Observation.of_free(spec.problem, free_codes(spec.problem, given.free))
+    available = action_mask(spec.problem, given.available)
+    decision = model.decide(known, step=0, available=available, case=case)
+    return {
+        "contract": CONTRACT,
+        "free": dict(given.free),
+        "available": _listed(given.available),
+        **_purchase(spec, model, decision.places, decision),
+        "deadline": _deadline(spec, at),
+        **({} if decision.action is None else _action(spec, decision)),
     }
-    _action_mask(spec, seen.available)
-    decided = decided_action(spec, model, case.id, case.opened.body, given)
-    return _event(spec, case.id, case.step, ACTED, ticket, given | decided, model)
 
 
-def decided_action(
-    spec: PolicySpec,
-    model: Model,
-    case: str,
-    opened: Mapping[str, Any],
-    given: Mapping[str, Any],
+def former_opening(
+    spec: PolicySpec, model: Model, case: str, free: Values, at: int
 ) -> dict[str, Any]:
-    """Return the action and the values that it rests on."""
-    available = _action_mask(spec, given["available"])
-    seen = observation(spec, opened, given)
-    action, values = model.choose_action(case, seen, available)
-    return {"action": spec.actions[action], "action_values": values}
+    """Return the body of an opening as release 0.1 wrote it.
+
+    The policy did not see the free values; they were taken out of its purchase afterwards.
+    """
+    decision = model.decide(Observation.nothing(spec.problem), step=0, case=case)
+    free_names = {*free, *spec.free}
+    names = spec.problem.feature_names
+    places = [i for i in decision.places if names[i] not in free_names]
+    return {
+        "free": dict(free),
+        **_purchase(spec, model, places, decision),
+        "deadline": _deadline(spec, at),
+    }
 
 
-def reward(spec: PolicySpec, case: Case, money: float, ticket: Ticket) -> Event:
-    """Take a reward, and say what becomes of it."""
-    money = spec.require_reward("reward", money)
-    if case.acted is None:
-        raise OutOfTurn(
-            f"case {case.id} never acted, so it cannot have a reward: report what was observed "
-            "first, or abandon it."
-        )
+def observe(spec: PolicySpec, model: Model, case: Case, seen: Seen, ticket: Ticket) -> Event:
+    """Choose what to buy next in a case or, if nothing, its action."""
+    _require_running(case, ticket.at)
+    bought = bought_of(
+        spec.problem,
+        case.record,
+        seen.values,
+        seen.costs,
+        unavailable=seen.unavailable,
+        most_cost=spec.most_cost,
+    )
+    body = {
+        **_reported(case, seen, bought),
+        **next_decision(spec, model, case, case.kept(bought), seen.available),
+    }
+    return _event(spec, case.id, case.step, OBSERVED, ticket, body, model)
+
+
+def next_decision(
+    spec: PolicySpec, model: Model, case: Case, bought: Bought, available: Sequence[str] | None
+) -> dict[str, Any]:
+    """Return what the body of an observation says about the decision."""
+    record = case.record
+    decision = model.decide(
+        record.observing(spec.problem.n_features, bought),
+        step=len(record.looks),
+        available=action_mask(spec.problem, available),
+        case=case.id,
+    )
+    if decision.action is None:
+        owned = [*record.owned(), *bought.codes]
+        body = _purchase(spec, model, decision.places, decision, owned)
+    elif case.former:
+        return _action(spec, decision)
+    else:
+        body = {**_action(spec, decision), "purpose": decision.purpose}
+    return {**body, "deadline": case.deadline}
+
+
+def reward(
+    spec: PolicySpec, case: Case, money: float | None, outcome: str | None, ticket: Ticket
+) -> Event:
+    """Take a reward or an outcome, and say what becomes of it."""
+    case.record.require_acted()
     if case.end == ABANDONED:
-        raise RoundClosed(f"case {case.id} was abandoned: it takes no rewards any more.")
+        raise RoundClosed(f"case {case.id} was abandoned: it takes no more rewards.")
+    paid, which = reward_of(spec.problem, case.action, money, outcome)
     use = _use(spec, case, ticket.at)
-    body: dict[str, Any] = {"reward": money, "use": use}
+    body = {**_rewarded(spec, Reward(paid, which)), "use": use}
+    assert case.acted is not None
     if case.status == CLOSED:  # it is no longer in memory, so the reward itself says how late it is
         body["waited"] = ticket.at - case.acted.at
-    if use == LATE_LEARNT:  # the case itself is no longer in memory when this is learnt
-        body |= {"opened": dict(case.opened.body), "acted": dict(case.acted.body)}
+    if use == LATE_LEARNT:
+        body |= _embedded(case)
     return _event(spec, case.id, case.step, REWARDED, ticket, body)
+
+
+def _embedded(case: Case) -> dict[str, Any]:
+    """Return what a late reward brings along: its case is no longer in memory when it is learnt."""
+    opened, *observed = [dict(it.body) for it in case.decided]
+    if case.former and len(observed) == 1:
+        return {"opened": opened, "acted": observed[0]}
+    return {"opened": opened, "observed": observed}
 
 
 def _use(spec: PolicySpec, case: Case, at: int) -> str:
@@ -148,24 +185,75 @@ def _taught(spec: PolicySpec, case: Case) -> bool:
 
 
 def abandon(spec: PolicySpec, case: Case, ticket: Ticket) -> Event:
-    """Give a case up: it teaches nothing."""
+    """Close a case without a reward: it teaches nothing."""
     _require_running(case, ticket.at)
     return _event(spec, case.id, case.step, ABANDONED, ticket, {})
 
 
 def settle(spec: PolicySpec, case: Case, at: int) -> Event:
     """Close a case whose deadline has passed, with the reward that counts, if any does."""
-    return _event(spec, case.id, case.step, SETTLED, Ticket(at), {"reward": _settled(spec, case)})
+    due = _settled(spec, case)
+    body = {"reward": None} if due is None else _rewarded(spec, due)
+    return _event(spec, case.id, case.step, SETTLED, Ticket(at), body)
 
 
-def _settled(spec: PolicySpec, case: Case) -> float | None:
+def _settled(spec: PolicySpec, case: Case) -> Reward | None:
     if case.acted is None or case.learnt:
         return None
     if not case.noted:
-        return spec.rule.default
-    if spec.rule.rule == "last":
+        return None if spec.rule.default is None else Reward(spec.rule.default)
+    if spec.rule.rule == "last" or len(case.noted) == 1:
         return case.noted[-1]
-    return min(spec.scale.high, max(spec.scale.low, sum(case.noted)))
+    scale = spec.problem.rewards
+    return Reward(min(scale.high, max(scale.low, sum(it.money for it in case.noted))))
+
+
+def _purchase(
+    spec: PolicySpec,
+    model: Model,
+    places: Sequence[int],
+    decision: Decision,
+    owned: Sequence[int] = (),
+) -> dict[str, Any]:
+    return {
+        "buy": [spec.problem.feature_names[i] for i in places],
+        "purpose": int(decision.purpose),
+        "price": model.expected_price(places, owned),
+        "reasons": reasons_of(decision),
+    }
+
+
+def _action(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
+    assert decision.action is not None
+    return {
+        "action": spec.problem.actions[decision.action],
+        "action_values": finite_values(decision.action_values),
+    }
+
+
+def _reported(case: Case, seen: Seen, bought: Bought) -> dict[str, Any]:
+    """Return the purchase for the log: all costs, and the names of what could not be had."""
+    names = case.problem.feature_names
+    return {
+        "values": {name: it for name, it in seen.values.items() if it is not None},
+        "costs": {names[i]: cost for i, cost in bought.costs.items()},
+        "unavailable": [names[i] for i in case.record.places if i not in bought.codes],
+        "available": _listed(seen.available),
+    }
+
+
+def _rewarded(spec: PolicySpec, reward: Reward) -> dict[str, Any]:
+    outcomes = spec.problem.outcomes
+    known = None if reward.outcome is None or outcomes is None else outcomes.names[reward.outcome]
+    return {"reward": float(reward.money), "outcome": known}
+
+
+def _listed(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else list(names)
+
+
+def _deadline(spec: PolicySpec, at: int) -> int:
+    return at + round(spec.rule.deadline * 1e6)
 
 
 def _event(
@@ -192,57 +280,6 @@ def _event(
 
 
 def _require_running(case: Case, at: int) -> None:
-    if case.status == CLOSED:
-        raise RoundClosed(f"case {case.id} was closed before ({case.end}): nothing was changed.")
+    case.record.require_running()
     if at > case.deadline:
         raise RoundClosed(f"case {case.id} is past its deadline: open another case.")
-
-
-def _require_values(spec: PolicySpec, values: Values, what: str) -> None:
-    for name, value in values.items():
-        if name not in spec.by_name:
-            raise InvalidField(f"{what}.{name}", _unknown("feature", spec.by_name))
-        try:
-            spec.by_name[name].level(value)
-        except (InvalidInput, UnknownName) as error:
-            raise InvalidField(f"{what}.{name}", str(error)) from error
-
-
-def _require_bought(spec: PolicySpec, case: Case, seen: Seen) -> None:
-    _require_values(spec, seen.values, "values")
-    to_buy, missing = set(case.buy), set(seen.unavailable)
-    if len(missing) < len(seen.unavailable):
-        raise InvalidField("unavailable", "a feature stands twice: name each once.")
-    for what, names in (("values", seen.values), ("unavailable", missing), ("costs", seen.costs)):
-        for name in names:
-            if name not in to_buy:
-                raise InvalidField(
-                    f"{what}.{name}",
-                    f"this feature was not to be bought: the case asked for {case.buy}.",
-                )
-    for name in case.buy:
-        if (name in seen.values) == (name in missing):
-            raise InvalidField(
-                f"values.{name}", "give its value, or name it in unavailable: one of the two."
-            )
-        if name in seen.values and name not in seen.costs:
-            raise InvalidField(f"costs.{name}", "say what it cost: 0 if it was free.")
-
-
-def _action_mask(spec: PolicySpec, available: Iterable[str] | None) -> NDArray[np.bool_] | None:
-    if available is None:
-        return None
-    mask = np.zeros(len(spec.actions), dtype=np.bool_)
-    for name in available:
-        if name not in spec.actions:
-            raise InvalidField("available", _unknown("action", spec.actions))
-        mask[spec.actions.index(name)] = True
-    if not mask.any():
-        raise InvalidField("available", "no action is available: name one, or abandon the case.")
-    return mask
-
-
-def _unknown(what: str, names: Iterable[str]) -> str:
-    known = list(names)
-    shown = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
-    return f"there is no such {what}: use one of {shown}."

@@ -30,12 +30,12 @@ from thrifty.service import decisions
 from thrifty.service.books import Book
 from thrifty.service.cases import Case
 from thrifty.service.committing import Committer
-from thrifty.service.decisions import Seen, Ticket, Values
+from thrifty.service.decisions import Opening, Seen, Ticket
 from thrifty.service.events import Event, Position, new_case_id, now
-from thrifty.service.model import rehearse
+from thrifty.service.model import smoke_test
 from thrifty.service.snapshots import freeze, thaw
-from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import Lease, LeaseLost, Store
+from thrifty.specification import PolicySpec
 
 log = logging.getLogger("thrifty.service")
 
@@ -95,7 +95,7 @@ class Desk:
         self._threads = ThreadPoolExecutor(8, "desk")
         self._wake = asyncio.Event()
         for spec in {it.id: it for it in (*store.specs(), *specs)}.values():
-            rehearse(spec)  # what cannot be made is refused before anything is written
+            smoke_test(spec)  # what cannot be made is refused before anything is written
         for spec in specs:
             store.declare(spec)
         self._shelves = {
@@ -157,9 +157,9 @@ class Desk:
         self.store.close()
 
     async def open_case(
-        self, tenant: str, policy: str, free: Values, key: str, request: str
+        self, tenant: str, policy: str, given: Opening, key: str, request: str
     ) -> Event:
-        """Open a case: choose what to buy for it."""
+        """Open a case: choose what to buy for it or, if nothing, its action."""
         book = self.book(tenant, policy)
 
         async def draft() -> Event:
@@ -170,33 +170,40 @@ class Desk:
                 )
             ticket = Ticket(self.clock(), key, request)
             case = new_case_id(ticket.at)
-            return decisions.open_case(book.spec, book.model, case, free, ticket)
+            return decisions.open_case(book.spec, book.model, case, given, ticket)
 
         return await self._write(tenant, key, request, draft)
 
     async def observe(self, tenant: str, case_id: str, seen: Seen, key: str, request: str) -> Event:
-        """Take what was observed: choose the action."""
+        """Take what came of a purchase: choose what to buy next or, if nothing, the action."""
 
         async def draft() -> Event:
             book, case = await self._find(tenant, case_id)
             ticket = Ticket(self.clock(), key, request)
-            return decisions.act(book.spec, book.model, case, seen, ticket)
+            return decisions.observe(book.spec, book.model, case, seen, ticket)
 
         return await self._write(tenant, key, request, draft)
 
     async def reward(
-        self, tenant: str, case_id: str, money: float, key: str, request: str
+        self,
+        tenant: str,
+        case_id: str,
+        money: float | None,
+        outcome: str | None,
+        key: str,
+        request: str,
     ) -> Event:
-        """Take a reward."""
+        """Take a reward in money, or an outcome."""
 
         async def draft() -> Event:
             book, case = await self._find(tenant, case_id)
-            return decisions.reward(book.spec, case, money, Ticket(self.clock(), key, request))
+            ticket = Ticket(self.clock(), key, request)
+            return decisions.reward(book.spec, case, money, outcome, ticket)
 
         return await self._write(tenant, key, request, draft)
 
     async def abandon(self, tenant: str, case_id: str, key: str, request: str) -> Event:
-        """Give a case up."""
+        """Close a case without a reward."""
 
         async def draft() -> Event:
             book, case = await self._find(tenant, case_id)
@@ -226,7 +233,8 @@ class Desk:
     ) -> tuple[PolicySpec, Case]:
         if not events or events[0].tenant != tenant:
             raise UnknownRound(f"there is no case {case_id!r}: use the id that opening it gave.")
-        return self.book(tenant, events[0].policy).spec, Case.of(events)
+        spec = self.book(tenant, events[0].policy).spec
+        return spec, Case.of(spec.problem, events)
 
     async def _write(
         self, tenant: str, key: str, request: str, draft: Callable[[], Awaitable[Event]]

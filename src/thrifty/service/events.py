@@ -1,4 +1,4 @@
-"""What happened, once and for all: the entries of the log."""
+"""The entries of the log."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
 
-OPENED, ACTED, REWARDED, ABANDONED, SETTLED = KINDS = (
+OPENED, OBSERVED, REWARDED, ABANDONED, SETTLED = KINDS = (
     "opened",
-    "acted",
+    "observed",
     "rewarded",
     "abandoned",
     "settled",
 )
+FORMER_KINDS = {"acted": OBSERVED}
+"""What release 0.1 called some kinds."""
+
+CONTRACT = 2
+"""Kept in every opening. Release 0.1 kept nothing there: in its cases free values were bought for
+0, and the policy did not see them before it chose what to buy."""
 
 LEARNT, NOTED, EXTRA, LATE, LATE_LEARNT = USES = ("learnt", "noted", "extra", "late", "late-learnt")
 """What became of a reward: learnt at once, kept until the deadline, one too many, late, or late and
-learnt nevertheless."""
+learnt all the same."""
 
 UNUSABLE = (AttributeError, LookupError, TypeError, ValueError)
 """What the body of an event raises that has another shape than we write."""

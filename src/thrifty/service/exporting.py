@@ -11,9 +11,17 @@ import polars as pl
 
 from thrifty.errors import InvalidTable, SaveError, UnknownName
 from thrifty.service.auditing import CHUNK
-from thrifty.service.events import ACTED, LATE_LEARNT, LEARNT, OPENED, REWARDED, Event, Position
-from thrifty.service.specification import DEFAULT_TENANT
+from thrifty.service.events import (
+    FORMER_KINDS,
+    LATE_LEARNT,
+    LEARNT,
+    OBSERVED,
+    SETTLED,
+    Event,
+    Position,
+)
 from thrifty.service.stores.base import Store
+from thrifty.specification import DEFAULT_TENANT
 
 SCHEMA: dict[str, Any] = {
     "transaction": pl.Int64,
@@ -26,15 +34,26 @@ SCHEMA: dict[str, Any] = {
     "kind": pl.String,
     "basis": pl.Int64,
     "buy": pl.List(pl.String),
+    "expected_price": pl.Float64,
+    "unavailable": pl.List(pl.String),
     "action": pl.String,
     "spend": pl.Float64,
     "reward": pl.Float64,
+    "outcome": pl.String,
     "use": pl.String,
     "learnt": pl.Boolean,
     "body": pl.String,
 }
-"""One row for each event. `reward` counts where `learnt` is true; `spend` is what the values of a
-case cost; `body` is all of the event, as JSON."""
+"""One row for each event.
+
+`step` counts the events of a case, and so its purchases: `buy` and `expected_price` are of the
+purchase that an event asks for, `spend` and `unavailable` of the one that it reports. `reward`
+counts where `learnt` is true. `body` is all of the event, as JSON.
+"""
+_NEEDED = frozenset(
+    ("transaction", "seq", "at", "tenant", "policy", "case", "step", "kind", "basis", "body")
+)
+"""The columns that a log is read from; those of release 0.1 have them as well."""
 
 
 def export(store: Store, path: Path) -> int:
@@ -57,9 +76,8 @@ def export(store: Store, path: Path) -> int:
 
 def _row(event: Event) -> dict[str, Any]:
     body, use = event.body, event.body.get("use")
-    learnt = use in (LEARNT, LATE_LEARNT) or (
-        event.kind not in (REWARDED, OPENED, ACTED) and body.get("reward") is not None
-    )
+    settled = event.kind == SETTLED and body.get("reward") is not None
+    buy = body.get("buy")
     return {
         "transaction": event.position.transaction,
         "seq": event.position.seq,
@@ -70,12 +88,15 @@ def _row(event: Event) -> dict[str, Any]:
         "step": event.step,
         "kind": event.kind,
         "basis": event.basis,
-        "buy": body.get("buy"),
+        "buy": buy,
+        "expected_price": body.get("price") if buy else None,
+        "unavailable": body.get("unavailable"),
         "action": body.get("action"),
-        "spend": sum(body["costs"].values()) if event.kind == ACTED else None,
+        "spend": sum(body["costs"].values()) if event.kind == OBSERVED else None,
         "reward": body.get("reward"),
+        "outcome": body.get("outcome"),
         "use": use,
-        "learnt": learnt,
+        "learnt": settled or use in (LEARNT, LATE_LEARNT),
         "body": json.dumps(body, separators=(",", ":")),
     }
 
@@ -84,11 +105,12 @@ def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> It
     """Yield the events of a tenant's policy from an exported log, which must have some."""
     try:
         table = pl.read_parquet(path)
-        if not set(SCHEMA) <= set(table.columns):
-            raise InvalidTable("columns are missing")
+        lacking = sorted(_NEEDED - set(table.columns))
+        if lacking:
+            raise InvalidTable(f"it lacks the columns {', '.join(lacking)}")
     except (OSError, pl.exceptions.PolarsError, InvalidTable) as error:
         raise InvalidTable(
-            f"{path} is no exported log ({error}): `thrifty export` writes one."
+            f"{path} is not an exported log ({error}): give a file that `thrifty export` wrote."
         ) from error
     rows = table.filter(pl.col("tenant") == tenant, pl.col("policy") == policy)
     if rows.is_empty():
@@ -104,7 +126,7 @@ def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> It
             policy=row["policy"],
             case=row["case"],
             step=row["step"],
-            kind=row["kind"],
+            kind=FORMER_KINDS.get(row["kind"], row["kind"]),
             at=round(row["at"].timestamp() * 1e6),
             body=json.loads(row["body"]),
             basis=row["basis"],

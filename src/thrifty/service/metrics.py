@@ -1,4 +1,4 @@
-"""What Prometheus asks for: decisions, spend, rewards and their lag, restarts, queue, latency."""
+"""Metrics for Prometheus: decisions, spend, rewards and their lag, restarts, queue, latency."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class _Books(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield every metric of every policy."""
         yield self._counter(
-            "thrifty_decisions", "Decisions by kind.", "kind", {"opened": "buy", "acted": "act"}
+            "thrifty_decisions",
+            "Decisions by kind.",
+            "kind",
+            {"opened": "buy", "bought more": "buy more", "acted": "act"},
         )
         yield self._counter(
             "thrifty_cases_ended",
@@ -88,7 +91,7 @@ class _Books(Collector):
         yield self._gauge("thrifty_reward", "Sum of rewards learnt.", lambda it: it.totals.reward)
         yield self._gauge("thrifty_gain", "Rewards minus spend.", lambda it: it.totals.gain)
         yield self._features("thrifty_spend", "Spend by feature.", "spend_on")
-        yield self._features("thrifty_purchases", "Values bought, by feature.", "bought")
+        yield self._features("thrifty_purchases", "Values bought, by feature.", "purchases")
         yield self._features(
             "thrifty_unavailable", "Values that could not be had, by feature.", "unavailable"
         )
@@ -105,13 +108,13 @@ class _Books(Collector):
     def _gauge(self, name: str, text: str, value: Any) -> Metric:
         family = GaugeMetricFamily(name, text, labels=["policy", "unit"])
         for book in self.books:
-            family.add_metric([book.spec.name, book.spec.scale.unit], value(book))
+            family.add_metric([book.spec.name, book.spec.unit], value(book))
         return family
 
     def _features(self, name: str, text: str, counter: str) -> Metric:
         family = CounterMetricFamily(name, text, labels=["policy", "feature"])
         for book in self.books:
-            for feature in book.spec.features:
+            for feature in book.spec.problem.features:
                 count = getattr(book.totals, counter)[feature.name]
                 family.add_metric([book.spec.name, feature.name], count)
         return family

@@ -1,4 +1,4 @@
-"""Random numbers that depend on nothing but the policy's seed and the case."""
+"""Random numbers that depend only on the policy's seed, the case, the call and the purchase."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from hashlib import blake2b
 
 import numpy as np
 
-FEATURES, ACTION, UPDATE = "features", "action", "update"
+from thrifty.deciding import FEATURES
 
 
 class Keyed:
-    """One generator, set anew for every step of every case.
+    """One generator that is set anew for every call of every case.
 
-    Philox is counter-based: its key is all it needs. Neither the order of the cases nor the process
-    that decides makes any difference.
+    Philox is counter-based: its key is all it needs. So neither the order of the cases nor the
+    process that decides makes a difference.
 
     >>> keyed = Keyed(seed=1)
-    >>> first = keyed.of("a", FEATURES).random()
-    >>> keyed.of("a", ACTION).random() == first, keyed.of("a", FEATURES).random() == first
+    >>> first = keyed.of("a", "features").random()
+    >>> keyed.of("a", "action").random() == first, keyed.of("a", "features").random() == first
     (False, True)
+    >>> keyed.of("a", "features", 1).random() == first
+    False
     """
 
     def __init__(self, seed: int) -> None:
@@ -27,9 +29,14 @@ class Keyed:
         self._start = self._bits.state
         self._generator = np.random.Generator(self._bits)
 
-    def of(self, case: str, step: str) -> np.random.Generator:
-        """Return the generator of a step; it is good until the next one is asked for."""
-        key = blake2b(f"{self._seed}/{case}/{step}".encode(), digest_size=16).digest()
+    def of(self, case: str, call: str, step: int = 0) -> np.random.Generator:
+        """Return the generator of a call; it is good until the next one is asked for.
+
+        Only purchases are numbered, since a case has one action. The first one has no number: so it
+        was when there was but one.
+        """
+        which = f"{call}/{step}" if call == FEATURES and step else call
+        key = blake2b(f"{self._seed}/{case}/{which}".encode(), digest_size=16).digest()
         self._start["state"]["key"] = np.frombuffer(key, dtype="<u8")
         self._bits.state = self._start
         return self._generator

@@ -1,4 +1,4 @@
-"""A fresh policy that learns what an exported log knows."""
+"""A fresh policy that learns from an exported log."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.agent import Agent
 from thrifty.errors import InvalidTable, ThriftyError
+from thrifty.lifecycle import free_codes
 from thrifty.rounds import Observation
 from thrifty.service.books import Book
 from thrifty.service.events import OPENED, Event
 from thrifty.service.model import Model
-from thrifty.service.specification import PolicySpec
+from thrifty.specification import PolicySpec
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What came of a replay: what the fresh policy wanted to buy, beside what was bought."""
+    """What came of a replay.
+
+    `same_purchase` counts the cases in which the fresh policy would have made the same first
+    purchase.
+    """
 
     learnt: int
     cases: int
@@ -31,22 +37,23 @@ class Replayed:
 def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) -> Replayed:
     """Let a fresh policy learn the rounds of a log, and save it as an agent.
 
-    At every case it is asked what it would buy. What it would have earned cannot be known from the
-    log: there is no reward for what was not done.
+    At the opening of every case it is asked what it would buy. From a case it learns everything
+    that was known at the end, in however many purchases. What it would have earned itself cannot be
+    known from the log: there is no reward for what was not done.
     """
     model, cases, same = _Careful(spec), 0, 0
     book = Book(spec, model)
     for event in events:
-        if event.kind == OPENED:
-            cases += 1
-            same += _would_buy(spec, model, event) == set(event.body["buy"])
         try:
+            if event.kind == OPENED:
+                cases += 1
+                same += _would_buy(spec, model, event) == set(event.body["buy"])
             book.apply(event)
         except ThriftyError as error:
             raise InvalidTable(
                 f"event {event.position.seq} does not fit the policy ({error.__cause__ or error}) "
-                "Its features, levels and actions, and its range of rewards, must hold those of "
-                "the log."
+                "Its features, levels, actions and outcomes, and its range of rewards, must "
+                "include those of the log."
             ) from error
     if save is not None:
         Agent(spec.problem, model.policy).save(save)
@@ -56,12 +63,23 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
 class _Careful(Model):
     """Refuses a reward that its range does not hold: here nobody has checked it before."""
 
-    def learn(self, observation: Observation, action: int, reward: float) -> None:
-        """Learn from a round, in money."""
-        super().learn(observation, action, self.spec.require_reward("reward", reward))
+    def learn(
+        self,
+        seen: Observation,
+        action: int,
+        reward: float,
+        outcome: int | None = None,
+        *,
+        priced: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Learn from a case, in money."""
+        money = self.problem.rewards.require(reward)
+        super().learn(seen, action, money, outcome, priced=priced)
 
 
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:
-    purchase, _ = model.choose_features(event.case)
-    names = {spec.features[i].name for i in np.flatnonzero(purchase.mask).tolist()}
-    return names - set(event.body["free"]) - {it.name for it in spec.features if it.free}
+    free = event.body["free"]
+    known = {} if "contract" not in event.body else free_codes(spec.problem, free)
+    seen = Observation.of_free(spec.problem, known)
+    places = model.decide(seen, step=0, case=event.case).places
+    return {spec.problem.feature_names[i] for i in places}.difference(free, spec.free)

@@ -12,11 +12,11 @@ from thrifty.saving import pack_archive, unpack_archive
 from thrifty.service.books import Book
 from thrifty.service.cases import Case
 from thrifty.service.events import Event, Position
-from thrifty.service.specification import PolicySpec
 from thrifty.service.totals import Totals
+from thrifty.specification import PolicySpec
 
 KIND = "service snapshot"
-VERSION = 1
+VERSION = 2
 _MAGIC = b"thrifty snapshot "
 _HEAD = _MAGIC + f"{VERSION:04d}\n".encode()
 SIZE_LIMIT = 512 * 2**20
@@ -109,7 +109,7 @@ def _restore_cases(book: Book, listed: Sequence[Any], log: Log) -> None:
     steps = {str(name): int(step) for name, step in listed}
     found = log.cases(list(steps))
     for name, step in steps.items():
-        case = Case.of(found[name][:step])
+        case = Case.of(book.spec.problem, found[name][:step])
         if case.step != step or case.opened.policy != book.spec.name:
             raise DamagedFile(f"the snapshot knows more of case {name} than the log does.")
         book.keep(case)

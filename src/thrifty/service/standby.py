@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from time import sleep
 
 from thrifty.errors import InvalidParameter, StoreError, StoreInUse
-from thrifty.service.model import rehearse
-from thrifty.service.specification import PolicySpec
+from thrifty.service.model import smoke_test
 from thrifty.service.stores import Store, is_shared, open_store
+from thrifty.specification import PolicySpec
 
 LOOK_SECONDS = 0.05
 
@@ -22,7 +22,7 @@ def get_ready(address: str, specs: Sequence[PolicySpec]) -> None:
             "so start this one without it."
         )
     for spec in _expected(address, specs):
-        rehearse(spec)
+        smoke_test(spec)
 
 
 def open_when_free(address: str, waiting: Callable[[], None]) -> Store:

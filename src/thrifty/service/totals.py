@@ -1,4 +1,4 @@
-"""Running totals of a policy: what was bought, spent, earned and learnt, in bounded memory."""
+"""Running totals of a policy, in bounded memory."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Totals:
     spend: float = 0.0
     lag: float = 0.0
     lags: list[int] = field(default_factory=lambda: [0] * (len(LAGS) + 1))
-    bought: Counter[str] = field(default_factory=Counter)
+    purchases: Counter[str] = field(default_factory=Counter)
     unavailable: Counter[str] = field(default_factory=Counter)
     spend_on: Counter[str] = field(default_factory=Counter)
     series: Series = field(default_factory=Series)
@@ -94,23 +94,26 @@ class Totals:
         """Reward minus spend."""
         return self.reward - self.spend
 
-    def opened(self, at: int, buy: list[str]) -> None:
-        """Count a case, and the set of features that it asks for."""
+    def opened(self, at: int) -> None:
+        """Count a case."""
         self.counts["opened"] += 1
-        self.recent.append(tuple(buy))
         self.series.add(at, opened=1)
 
-    def acted(self, at: int, body: Mapping[str, Any]) -> None:
-        """Count an action and what was paid for it."""
+    def acted(self, at: int) -> None:
+        """Count an action."""
         self.counts["acted"] += 1
+        self.series.add(at, acted=1)
+
+    def bought(self, at: int, body: Mapping[str, Any]) -> None:
+        """Count a purchase, and what was paid for it."""
         spent = 0.0
         for name, cost in body["costs"].items():
             self.spend_on[name] += cost
             spent += cost
-        self.bought.update(body["values"].keys())
+        self.purchases.update(body["values"].keys())
         self.unavailable.update(body["unavailable"])
         self.spend += spent
-        self.series.add(at, acted=1, spend=spent)
+        self.series.add(at, spend=spent)
 
     def waited(self, seconds: float) -> None:
         """Count how long a reward took."""
@@ -125,7 +128,7 @@ class Totals:
 
     @property
     def set_in_use(self) -> list[str] | None:
-        """The set of features that the latest cases asked for most often."""
+        """The set of features that was bought most often in the latest cases."""
         if not self.recent:
             return None
         return list(Counter(self.recent).most_common(1)[0][0])
@@ -138,7 +141,7 @@ class Totals:
             "spend": self.spend,
             "lag": self.lag,
             "lags": list(self.lags),
-            "bought": dict(self.bought),
+            "bought": dict(self.purchases),
             "unavailable": dict(self.unavailable),
             "spend_on": dict(self.spend_on),
             "series": self.series.to_list(),
@@ -158,7 +161,7 @@ class Totals:
             spend=plain["spend"],
             lag=plain["lag"],
             lags=list(plain["lags"]),
-            bought=Counter(plain["bought"]),
+            purchases=Counter(plain["bought"]),
             unavailable=Counter(plain["unavailable"]),
             spend_on=Counter(plain["spend_on"]),
             series=Series.from_list(plain["series"]),

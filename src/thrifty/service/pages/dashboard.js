@@ -212,6 +212,24 @@ function reasonRows(reasons) {
   return Object.entries(reasons).map(([name, it]) => [name.replaceAll("_", " "), inWords(it)]);
 }
 
+// What was asked for and what came of it: one row for each purchase.
+function stepRows(steps) {
+  return steps.map((step, k) => {
+    const expected = step.expected_price === null ? "" : ` for about ${number(step.expected_price, 4)}`;
+    const lines = [(step.buy.join(", ") || "nothing") + expected];
+    if (Object.keys(step.values).length) lines.push("had " + listed(step.values));
+    if (step.unavailable.length) lines.push("could not be had: " + step.unavailable.join(", "));
+    if (Object.keys(step.costs).length) lines.push("paid " + listed(step.costs));
+    return [steps.length > 1 ? `purchase ${k + 1}` : "purchase", lines.join("\n")];
+  });
+}
+
+function whyRows(steps) {
+  return steps.flatMap((step, k) =>
+    reasonRows(step.reasons).map(([name, it]) => [steps.length > 1 ? `${k + 1}: ${name}` : name, it])
+  );
+}
+
 function table(rows) {
   const made = element("table");
   for (const [name, value] of rows) {
@@ -220,6 +238,10 @@ function table(rows) {
     made.append(row);
   }
   return made;
+}
+
+function rewardText(one) {
+  return `${one.reward} (${one.outcome === null ? "" : one.outcome + ", "}${one.use})`;
 }
 
 async function showCase(id) {
@@ -232,18 +254,16 @@ async function showCase(id) {
         ["status", it.end === null ? it.status : `${it.status}: ${it.end}`],
         ["opened", it.opened],
         ["known for free", listed(it.free)],
-        ["to buy", it.buy.join(", ") || "nothing"],
-        ["bought", listed(it.values)],
-        ["costs", listed(it.costs)],
-        ["not available", it.unavailable.join(", ") || "–"],
+        ...stepRows(it.steps),
         ["action", it.action === null ? "–" : it.action],
-        ["rewards", it.rewards.map((one) => `${one.reward} (${one.use})`).join(", ") || "–"],
+        ["rewards", it.rewards.map(rewardText).join(", ") || "–"],
+        ["outcome", it.outcome === null ? "–" : it.outcome],
         ["reward learnt", it.learnt_reward === null ? "–" : number(it.learnt_reward, 4)],
       ]),
       element("h2", "Why"),
       table([
         ["rounds learnt before buying", String(explain.learnt_before_buying)],
-        ...reasonRows(explain.reasons),
+        ...whyRows(it.steps),
         ["value of each action", explain.action_values === null ? "–" : listed(explain.action_values)],
       ])
     );

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,9 +16,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from thrifty.errors import BrokenLog, InvalidSpec, StoreError, StoreUnavailable, UnsupportedVersion
 from thrifty.service.events import Event, Position, now
-from thrifty.service.specification import PolicySpec
 from thrifty.service.stores import schema
 from thrifty.service.stores.schema import events, facts, policies
+from thrifty.specification import PolicySpec
 
 CHUNK = 500
 Places = dict[tuple[str, int, str | None], Position]
@@ -79,7 +80,7 @@ class Store(ABC):
         mine = sa.and_(policies.c.tenant == spec.tenant, policies.c.name == spec.name)
         with unavailable(), self.engine.connect() as connection:
             found = connection.scalar(sa.select(policies.c.digest).where(mine))
-        if found not in (None, spec.digest):
+        if found not in (None, *spec.digests):
             raise InvalidSpec(
                 f"the store has a policy {spec.id} with another specification, and its decisions "
                 "rest on that one: give the changed one another name (thrifty replay teaches it "
@@ -120,25 +121,31 @@ class Store(ABC):
             row = connection.execute(query).one_or_none()
         return None if row is None else to_event(row)
 
-    def decisions(self, spec: PolicySpec) -> Iterator[tuple[Event, Event]]:
-        """Yield every decision with its case's opening, in the order of what was learnt before."""
-        opened = events.alias("opened")
+    def decisions(self, spec: PolicySpec) -> Iterator[tuple[Event, list[Event]]]:
+        """Yield every decision, in the order of what was learnt before.
+
+        With it come the earlier events of its case.
+        """
+        earlier = events.alias("earlier")
         mine = [it.label(f"d_{it.name}") for it in events.c]
+        before = sa.and_(earlier.c.case_id == events.c.case_id, earlier.c.step < events.c.step)
         query = (
-            sa.select(*mine, *(it.label(f"o_{it.name}") for it in opened.c))
-            .join(opened, sa.and_(opened.c.case_id == events.c.case_id, opened.c.step == 0))
+            sa.select(*mine, *(it.label(f"e_{it.name}") for it in earlier.c))
+            .join(earlier, before, isouter=True)
             .where(
                 events.c.tenant == spec.tenant,
                 events.c.policy == spec.name,
                 events.c.basis.is_not(None),
             )
-            .order_by(events.c.basis, events.c.transaction, events.c.seq)
+            .order_by(events.c.basis, events.c.transaction, events.c.seq, earlier.c.step)
             .execution_options(yield_per=CHUNK)
         )
         with unavailable(), self.engine.connect() as connection:
-            for row in connection.execute(query):
-                values = row._mapping
-                yield _labelled(values, "d_"), _labelled(values, "o_")
+            rows = (row._mapping for row in connection.execute(query))
+            for _, some in groupby(rows, key=lambda it: it["d_seq"]):
+                first, *others = some
+                there = [it for it in (first, *others) if it["e_seq"] is not None]
+                yield _labelled(first, "d_"), [_labelled(it, "e_") for it in there]
 
     def count(self) -> int:
         """Return the number of events."""

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from thrifty.checks.failing import require, require_refused, run_checks
 from thrifty.errors import InvalidSpec
-from thrifty.service.events import ABANDONED, ACTED, OPENED, START, Event
-from thrifty.service.specification import PolicySpec, PricedFeature
+from thrifty.problem import Feature, Problem
+from thrifty.service.events import ABANDONED, OBSERVED, OPENED, START, Event
 from thrifty.service.stores.base import Lease, LeaseLost, Store
+from thrifty.specification import PolicySpec
 
 Open = Callable[[], Store]
 SPEC = PolicySpec(
     name="checked",
     policy="uniform",
-    features=(PricedFeature("x", ("0", "1")),),
-    actions=("a", "b"),
+    problem=Problem((Feature("x", ("0", "1")),), ("a", "b")),
 )
 
 
@@ -73,7 +73,7 @@ def a_key_is_used_once(store: Store) -> None:
 
 def cases_are_whole(store: Store) -> None:
     """Return the events of a case in the order of their steps."""
-    store.append([draft("whole"), draft("whole", 1, ACTED), draft("whole", 2, ABANDONED)])
+    store.append([draft("whole"), draft("whole", 1, OBSERVED), draft("whole", 2, ABANDONED)])
     found = store.cases(["whole", "unknown"])
     require(list(found) == ["whole"], f"asked for one known case, got {list(found)}")
     steps = [it.step for it in found["whole"]]
@@ -90,16 +90,20 @@ def specifications_stay(store: Store) -> None:
 
 
 def decisions_come_by_what_was_learnt(store: Store) -> None:
-    """Return decisions in the order of their basis, each with the opening of its case."""
+    """Return decisions in the order of their basis, each with the earlier events of its case."""
     store.append(
         [
             replace(draft("later"), basis=2),
             replace(draft("sooner"), basis=1),
-            replace(draft("sooner", 1, ACTED), basis=1),
+            replace(draft("sooner", 1, OBSERVED), basis=1),
+            replace(draft("sooner", 2, OBSERVED), basis=3),
+            draft("sooner", 3, ABANDONED),
         ]
     )
-    found = [(it.case, it.step, opened.step) for it, opened in store.decisions(SPEC)]
-    wanted = [("sooner", 0, 0), ("sooner", 1, 0), ("later", 0, 0)]
+    found = [
+        (it.case, it.step, [one.step for one in earlier]) for it, earlier in store.decisions(SPEC)
+    ]
+    wanted = [("sooner", 0, []), ("sooner", 1, [0]), ("later", 0, []), ("sooner", 2, [0, 1])]
     require(found == wanted, f"decisions came as {found}")
 
 

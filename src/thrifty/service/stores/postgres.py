@@ -20,7 +20,6 @@ from sqlalchemy.dialects.postgresql import insert
 
 from thrifty.errors import StoreError
 from thrifty.service.events import Event, Position
-from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import (
     CHUNK,
     Lease,
@@ -32,6 +31,7 @@ from thrifty.service.stores.base import (
     unavailable,
 )
 from thrifty.service.stores.schema import events, leases, snapshots
+from thrifty.specification import PolicySpec
 
 _KEPT = 2
 _OLDEST_RUNNING = sa.text('"transaction" < pg_snapshot_xmin(pg_current_snapshot())::text::bigint')

@@ -16,9 +16,9 @@ from thrifty.errors import SaveError, StoreError, StoreInUse, StoreUnavailable
 from thrifty.saving import replace_file
 from thrifty.service.events import Event, Position
 from thrifty.service.snapshots import SIZE_LIMIT
-from thrifty.service.specification import PolicySpec
 from thrifty.service.stores.base import CHUNK, Lease, Places, Store, to_event, to_row, unavailable
 from thrifty.service.stores.schema import events
+from thrifty.specification import PolicySpec
 
 _KEPT = 2
 _SMALLEST = 512
