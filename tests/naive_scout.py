@@ -547,7 +547,8 @@ class Scout(Twin):
         """Return the set that is worth most with the free values of the round."""
         if not self.compared:
             return self.in_use
-        free, worth = seen_in(self.known), {}
+        free = seen_in(self.known)
+        worth: dict[Set, float] = {}
         listed, means = self.compared_by
         for it in self.compared:
             whole = tuple(sorted({*it, *free}))
