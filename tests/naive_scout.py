@@ -16,11 +16,13 @@ from itertools import combinations
 from naive import NOT_BOUGHT, Codes, Twin, any_of
 from thrifty.kernels import (
     averaging,
+    exploring,
     growth,
     likelihood,
     prices,
     regimes,
     scout,
+    scout_state,
     set_values,
     surprise,
     wide_rounds,
@@ -470,7 +472,7 @@ class Scout(Twin):
         self.budget = math.inf if budget is None else budget
         self.spent = 0.0
         self.grows = bool(self.tables.grown)
-        self.likely = min(self.most, scout.LIKELY_SIZE) if self.grows else self.most
+        self.likely = min(self.most, scout_state.LIKELY_SIZE) if self.grows else self.most
         self.log_weights = normalised(self.prior)
         self.listed: dict[Set, float] = {(): 1.0}
         self.last_states: list[Codes] = []
@@ -574,42 +576,42 @@ class Scout(Twin):
             i
             for i, price in enumerate(self.prices)
             if self.known[i] == NOT_BOUGHT
-            if self.age <= scout.YOUNG or price.seen == 0 or price.mean < self.headroom
+            if self.age <= exploring.YOUNG or price.seen == 0 or price.mean < self.headroom
         )
 
     def epsilon(self) -> float:
         if self.age == 0:
             return 1.0
         doubt = 1 - self.certainty
-        chance = scout.EPSILON * (1 + scout.AMBIGUITY * doubt) / math.sqrt(self.age)
-        chance = max(scout.LEAST_EPSILON, chance)
+        chance = exploring.EPSILON * (1 + exploring.AMBIGUITY * doubt) / math.sqrt(self.age)
+        chance = max(exploring.LEAST_EPSILON, chance)
         wide = self.explored()
         price = sum(self.prices[i].mean for i in wide) * min(1.0, self.most / max(1, len(wide)))
-        if self.age <= scout.YOUNG:
-            cheap = 1.0 if self.grows else min(1.0, scout.LOSS / (price + scout.YOUNG_LOSS))
-            return min(1.0, chance) * cheap**scout.YOUNG_CAUTION
+        if self.age <= exploring.YOUNG:
+            cheap = 1.0 if self.grows else min(1.0, exploring.LOSS / (price + exploring.YOUNG_LOSS))
+            return min(1.0, chance) * cheap**exploring.YOUNG_CAUTION
         matters = 1 - math.exp(self.log_weights[()])
         loss = self.value - self.blind_mean + price
-        cheap = min(1.0, scout.LOSS / loss) ** scout.CAUTION if loss > 0 else 1.0
+        cheap = min(1.0, exploring.LOSS / loss) ** exploring.CAUTION if loss > 0 else 1.0
         if self.grows:
-            cheap = scout.GROWING_LOSS / max(loss, scout.GROWING_LOSS)
-        enough = scout.HEADROOM * max(loss, scout.LEAST_LOSS)
-        if self.grows and enough > scout.GROWING_HEADROOM:
-            enough = scout.GROWING_HEADROOM
+            cheap = exploring.GROWING_LOSS / max(loss, exploring.GROWING_LOSS)
+        enough = exploring.HEADROOM * max(loss, exploring.LEAST_LOSS)
+        if self.grows and enough > exploring.GROWING_HEADROOM:
+            enough = exploring.GROWING_HEADROOM
         scope = min(1.0, self.headroom / enough)
-        if self.grows and doubt > scout.CAMPAIGN_DOUBT:
-            dear = max(1.0, loss / scout.CAMPAIGN_LOSS)
-            if len(self.log) < scout.CAMPAIGN * scope / dear:
-                return scout.MOST_EPSILON
-        chance = min(scout.MOST_EPSILON, chance * max(scout.LEAST_MATTERING, matters))
+        if self.grows and doubt > exploring.CAMPAIGN_DOUBT:
+            dear = max(1.0, loss / exploring.CAMPAIGN_LOSS)
+            if len(self.log) < exploring.CAMPAIGN * scope / dear:
+                return exploring.MOST_EPSILON
+        chance = min(exploring.MOST_EPSILON, chance * max(exploring.LEAST_MATTERING, matters))
         return chance * scope * cheap
 
     def probes(self) -> float:
-        often = scout.PROBES * self.epsilon()
-        if self.age <= scout.YOUNG or not self.grows:
+        often = exploring.PROBES * self.epsilon()
+        if self.age <= exploring.YOUNG or not self.grows:
             return often
-        scope = min(1.0, self.headroom / scout.GROWING_HEADROOM)
-        return max(often, scout.GROWING_PROBES * scope**2 / math.sqrt(self.age))
+        scope = min(1.0, self.headroom / exploring.GROWING_HEADROOM)
+        return max(often, exploring.GROWING_PROBES * scope**2 / math.sqrt(self.age))
 
     def choose_features(self) -> tuple[tuple[bool, ...], int]:
         if self.stale or self.age % scout.REFRESH == 0:
@@ -673,7 +675,7 @@ class Scout(Twin):
         return max(available, key=lambda a: drawn[a])
 
     def blind_action(self, draw: float, available: Sequence[int]) -> int:
-        if self.age <= scout.YOUNG:
+        if self.age <= exploring.YOUNG:
             return any_of(available, draw)
         if draw < 0.5:
             return any_of(available, 2 * draw)
@@ -732,7 +734,7 @@ class Scout(Twin):
         self.wide_rounds += 1
         if self.grows:
             self.grow()
-        self.stale = self.stale or self.age > scout.YOUNG
+        self.stale = self.stale or self.age > exploring.YOUNG
 
     def grow(self) -> None:
         """Let the lightest of the parents grow; choose them first if it is time to."""

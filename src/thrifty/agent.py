@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 from thrifty.case import Case
 from thrifty.deciding import Decider
 from thrifty.errors import (
-    ForeignFile,
     InvalidField,
     InvalidParameter,
-    InvalidSpec,
     RoundClosed,
-    SaveError,
-    ThriftyError,
     UnknownRound,
 )
 from thrifty.lifecycle import (
@@ -33,17 +29,22 @@ from thrifty.lifecycle import (
     require_free,
     reward_of,
 )
+from thrifty.making import (
+    AGENT,
+    described_policy,
+    policy_of_name,
+    policy_of_saved,
+    require_agent,
+    restored_policy,
+)
 from thrifty.parameters import Whole, as_float, check_parameter, is_whole
-from thrifty.policies import policy_named, registered_name
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
-from thrifty.saving import read_archive, unpack_archive, write_archive
+from thrifty.saving import read_archive, write_archive
 from thrifty.seeds import Seed
-from thrifty.simulation import policy_maker, require_parameters
 from thrifty.specification import PolicySpec
 
-_KIND = "agent"
 _FORMAT = 2
 
 
@@ -95,7 +96,7 @@ class Agent:
     ) -> None:
         check_parameter("keep", keep, Whole(0), owner="Agent")
         if not isinstance(policy, Policy):
-            policy = _made(policy, problem, seed, parameters)
+            policy = policy_of_name(policy, problem, seed, parameters)
         elif seed is not None or parameters:
             raise InvalidParameter(
                 f"{policy!r} has its seed and parameters already: give them to it, or give the "
@@ -147,7 +148,7 @@ class Agent:
             parameters = dict(spec.parameters)
             agent = cls(spec.problem, spec.policy, seed=spec.seed, keep=keep, **parameters)
         else:
-            agent = cls(spec.problem, _policy_of(spec, spec.agent), keep=keep)
+            agent = cls(spec.problem, policy_of_saved(spec, spec.agent), keep=keep)
         agent._free, agent._most_cost = spec.free, spec.most_cost
         return agent
 
@@ -183,7 +184,7 @@ class Agent:
         known = free_codes(self.problem, free) if free else {}
         mask = action_mask(self.problem, available)
         if prices is not None:
-            self._read_prices(prices)
+            self._decider.read_price_list(_price_list(self.policy, prices))
         record = CaseRecord(self._next_id, known)
         record.decide(
             self._decider.decide(Observation.of_free(self.problem, known), step=0, available=mask)
@@ -280,24 +281,17 @@ class Agent:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, from which `load` continues bit for bit."""
-        policy, generator = self.policy, self.policy.rng.bit_generator
         manifest = {
-            "kind": _KIND,
+            "kind": AGENT,
             "format": _FORMAT,
             "problem": self.problem.to_dict(),
-            "policy": {
-                "name": registered_name(policy),
-                "class": type(policy).__qualname__,
-                "parameters": _plain(policy.parameters),
-                "rounds": policy.rounds,
-                "generator": _plain(generator.state),
-            },
+            "policy": described_policy(self.policy),
             "keep": self._keep,
             "next_id": self._next_id,
             "open": [record.to_dict() for record in self._open.values()],
             "closed": [record.to_dict() for record in self._closed.values()],
         }
-        write_archive(path, manifest, policy.get_state())
+        write_archive(path, manifest, self.policy.get_state())
 
     @classmethod
     def load(
@@ -318,9 +312,9 @@ class Agent:
         Agent
         """
         manifest, state = read_archive(path)
-        _require_agent(manifest, str(path))
+        require_agent(manifest, str(path))
         problem = Problem.from_dict(manifest["problem"])
-        made = _restored(problem, manifest["policy"], state, policy)
+        made = restored_policy(problem, manifest["policy"], state, policy)
         if manifest.get("format") != _FORMAT:  # release 0.1: what was open then had other steps
             agent = cls(problem, made, keep=manifest["history"])
         else:
@@ -329,14 +323,6 @@ class Agent:
             agent._closed = _records(manifest["closed"])
         agent._next_id = manifest["next_id"]
         return agent
-
-    def _read_prices(self, prices: Mapping[str, float]) -> None:
-        if not self.policy.reads_price_list:
-            raise InvalidParameter(
-                f"{self.policy!r} reads no price list, since it learns prices by paying them: "
-                "ask without prices."
-            )
-        self._decider.read_price_list(_price_list(self.problem, prices))
 
     def _view(self, record: CaseRecord) -> Case:
         names, places = self.problem.feature_names, record.places
@@ -378,8 +364,13 @@ def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, CaseRecord]
     return {int(it["id"]): CaseRecord.from_dict(it) for it in descriptions}
 
 
-def _price_list(problem: Problem, prices: Mapping[str, float]) -> NDArray[np.float64]:
-    names = problem.feature_names
+def _price_list(policy: Policy, prices: Mapping[str, float]) -> NDArray[np.float64]:
+    if not policy.reads_price_list:
+        raise InvalidParameter(
+            f"{policy!r} reads no price list, since it learns prices by paying them: ask without "
+            "prices."
+        )
+    names = policy.problem.feature_names
     lacking = [name for name in names if name not in prices]
     extra = [name for name in prices if name not in names]
     if lacking or extra:
@@ -393,121 +384,3 @@ def _price_list(problem: Problem, prices: Mapping[str, float]) -> NDArray[np.flo
                 f"prices.{name}", f"{prices[name]!r} is not a finite number of at least 0."
             )
     return np.array(amounts)
-
-
-def _made(
-    policy: str | Callable[..., Policy],
-    problem: Problem,
-    seed: Seed,
-    parameters: Mapping[str, Any],
-) -> Policy:
-    make = policy_maker(policy)
-    require_parameters(make, parameters)
-    name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
-    try:
-        return make(problem, seed=seed, **scaled_parameters(make, problem, parameters))
-    except TypeError as error:
-        raise InvalidParameter(
-            f"{name} cannot be made with parameters {sorted(parameters)} ({error}): give the agent "
-            "exactly those that the policy takes."
-        ) from error
-
-
-def scaled_parameters(
-    make: Callable[..., Policy], problem: Problem, parameters: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the parameters as a policy takes them: amounts of money on its own scale."""
-    kind: Any = getattr(make, "__self__", make)  # NCCUCRL2.published is a method of its class
-    amounts: frozenset[str] = getattr(kind, "amounts", frozenset())
-    return {
-        name: problem.rewards.scaled_cost(value) if name in amounts and _is_number(value) else value
-        for name, value in parameters.items()
-    }
-
-
-def _policy_of(spec: PolicySpec, data: bytes) -> Policy:
-    """Return the policy of a saved agent, for the problem of the specification."""
-    manifest, state = unpack_archive(data, Path(f"the saved agent of {spec.name!r}"))
-    _require_agent(manifest, f"the saved agent of {spec.name!r}")
-    saved = manifest["policy"]
-    if (_shape(Problem.from_dict(manifest["problem"])), saved["name"]) != (
-        _shape(spec.problem),
-        spec.policy,
-    ):
-        raise InvalidSpec(
-            f"the saved agent is a {saved['class']} for other features, levels, actions or another "
-            "policy than the file says: save it anew, or correct the file."
-        )
-    wanted = scaled_parameters(policy_named(spec.policy), spec.problem, spec.parameters)
-    for name, value in wanted.items():
-        before = saved["parameters"].get(name)
-        if before != value and not _nearly(before, value):
-            raise InvalidParameter(
-                f"{name} = {value!r} on the policy's own scale, and the saved agent was made with "
-                f"{before!r}: leave it out, or save an agent anew."
-            )
-    return _restored(spec.problem, saved, state, None)
-
-
-def _require_agent(manifest: Mapping[str, Any], where: str) -> None:
-    if manifest.get("kind") != _KIND:
-        raise ForeignFile(
-            f"{where} holds {manifest.get('kind')!r}, not an agent: give a file that Agent.save "
-            "wrote."
-        )
-
-
-def _shape(problem: Problem) -> tuple[Any, ...]:
-    """Return what a policy's codes mean; prices and rewards may have changed since it was saved."""
-    return tuple((it.name, it.levels) for it in problem.features), problem.actions
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _nearly(one: Any, other: Any) -> bool:
-    """Whether they are the same number but for the rounding of a scale."""
-    return _is_number(one) and _is_number(other) and math.isclose(one, other)
-
-
-def _restored(
-    problem: Problem,
-    saved: Mapping[str, Any],
-    state: Mapping[str, NDArray[Any]],
-    factory: Callable[..., Policy] | None,
-) -> Policy:
-    if factory is None and saved["name"] is None:
-        raise SaveError(
-            f"the file holds a {saved['class']}, which is not in the registry, so it cannot be "
-            "made from its name: give load its class as policy=..."
-        )
-    make = policy_named(saved["name"]) if factory is None else factory
-    try:
-        policy = make(problem, seed=0, **saved["parameters"])
-        policy.set_state(state)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if isinstance(error, ThriftyError):
-            raise
-        raise SaveError(
-            f"a {saved['class']} was saved, and what is made now cannot take its state "
-            f"({error!r}): load it with the class that was saved."
-        ) from error
-    policy.rounds = saved["rounds"]
-    _restore_generator(policy, saved["generator"])
-    return policy
-
-
-def _restore_generator(policy: Policy, state: Mapping[str, Any]) -> None:
-    if type(policy.rng.bit_generator).__name__ != state["bit_generator"]:
-        policy.rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
-    policy.rng.bit_generator.state = state
-
-
-def _plain(value: Any) -> Any:
-    """Return numpy's numbers and arrays as JSON values."""
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

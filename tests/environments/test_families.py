@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from thrifty.environments import Truth, World, families
-from thrifty.environments.families import FAMILIES, PRICES, REWARD_CHANGES
+from thrifty.environments.families import FAMILIES
+from thrifty.environments.family_tables import PRICES, REWARD_CHANGES
 from thrifty.errors import InvalidParameter
 from thrifty.regret import expected_regret
 from thrifty.simulation import simulate

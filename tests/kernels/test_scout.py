@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import naive_scout
-from thrifty.kernels import prices, scout, subsets, surprise
+from thrifty.kernels import exploring, prices, scout, scout_state, subsets, surprise
 from thrifty.kernels.arrays import NONE
-from thrifty.kernels.scout import EXPLOIT, EXPLORE, KINDS, PROBE, YOUNG
+from thrifty.kernels.exploring import YOUNG
+from thrifty.kernels.scout import EXPLOIT, EXPLORE, KINDS, PROBE
 
 Floats = NDArray[np.float64]
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
-epsilon = numba.njit(lambda state, explored: scout._epsilon(state, explored))
-probes = numba.njit(lambda state, chance: scout._probes(state, chance))
+epsilon = numba.njit(lambda state, explored: exploring.chance_to_explore(state, explored))
+probes = numba.njit(lambda state, chance: exploring.chance_to_probe(state, chance))
 bind = numba.njit(lambda tables, j, mask: subsets.bind(tables, j, mask))
 ticket_of = numba.njit(lambda tables, j: subsets.ticket_of(tables, j))
-explored = numba.njit(lambda state, mask: scout._explored(state, mask))
+explored = numba.njit(lambda state, mask: exploring.fill_explored(state, mask))
 keep_some = numba.njit(lambda mask, kept, most, draw: scout._keep_some(mask, kept, most, draw))
 basis = numba.njit(lambda state, purpose, observed: scout._basis(state, purpose, observed))
 blind_action = numba.njit(
@@ -45,7 +46,7 @@ def made(
     **book: float,
 ) -> Any:
     """Return a state whose book says this."""
-    state = scout.initial(
+    state = scout_state.initial(
         np.array(levels, np.int64), n_actions, max_features=max_features, budget=budget
     )
     for name, value in book.items():
@@ -86,10 +87,12 @@ def test_the_first_round_explores() -> None:
 def test_a_young_policy_explores_by_age_doubt_and_price_alone(price: float) -> None:
     age, certainty = YOUNG, 0.75
     state = priced(made(age=age, certainty=certainty, value=0.99), price, price, price)
-    chance = scout.EPSILON * (1 + scout.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    cheap = min(1, scout.LOSS / (3 * price + scout.YOUNG_LOSS)) ** scout.YOUNG_CAUTION
+    chance = exploring.EPSILON * (1 + exploring.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
+    cheap = min(1, exploring.LOSS / (3 * price + exploring.YOUNG_LOSS)) ** exploring.YOUNG_CAUTION
     assert (cheap < 1) == (price == 0.4)
-    assert epsilon(state, ALL) == pytest.approx(cheap * min(1, max(scout.LEAST_EPSILON, chance)))
+    assert epsilon(state, ALL) == pytest.approx(
+        cheap * min(1, max(exploring.LEAST_EPSILON, chance))
+    )
 
 
 def test_a_round_that_may_buy_few_features_is_as_cheap_as_that() -> None:
@@ -114,12 +117,12 @@ def by_formula(
     price: float,
     nothing_matters: float = NOTHING_MATTERS,
 ) -> float:
-    chance = scout.EPSILON * (1 + scout.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    matters = max(scout.LEAST_MATTERING, 1 - nothing_matters)
-    chance = min(scout.MOST_EPSILON, max(scout.LEAST_EPSILON, chance) * matters)
+    chance = exploring.EPSILON * (1 + exploring.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
+    matters = max(exploring.LEAST_MATTERING, 1 - nothing_matters)
+    chance = min(exploring.MOST_EPSILON, max(exploring.LEAST_EPSILON, chance) * matters)
     loss = value - blind + price
-    scope = min(1, max(0, 1 - value) / (scout.HEADROOM * max(loss, scout.LEAST_LOSS)))
-    return chance * scope * (scout.LOSS / max(loss, scout.LOSS)) ** scout.CAUTION
+    scope = min(1, max(0, 1 - value) / (exploring.HEADROOM * max(loss, exploring.LEAST_LOSS)))
+    return chance * scope * (exploring.LOSS / max(loss, exploring.LOSS)) ** exploring.CAUTION
 
 
 @repeatable
@@ -140,7 +143,7 @@ def test_later_headroom_and_loss_count_too(
     found = epsilon(state, np.array([True, False, True]))
     expected = by_formula(age, certainty, value, blind, price + 0.2, nothing)
     assert found == pytest.approx(expected)
-    assert 0 <= found <= scout.MOST_EPSILON
+    assert 0 <= found <= exploring.MOST_EPSILON
 
 
 def test_what_can_be_gained_is_compared_with_what_exploring_loses() -> None:
@@ -158,7 +161,7 @@ def test_exploring_is_rarer_the_older_the_surer_and_the_dearer() -> None:
     often = by_formula(400, 0.5, 0.6, 0.5, 0.1)
     assert by_formula(1600, 0.5, 0.6, 0.5, 0.1) == pytest.approx(often / 2)
     assert by_formula(400, 0.9, 0.6, 0.5, 0.1) < often
-    assert by_formula(400, 0.5, 0.6, 0.5, 0.1 + 2 * scout.LOSS) < often
+    assert by_formula(400, 0.5, 0.6, 0.5, 0.1 + 2 * exploring.LOSS) < often
 
 
 # What to explore.
@@ -200,7 +203,7 @@ def settled() -> Any:
 
 def test_explore_then_probe_then_exploit_as_the_draw_grows() -> None:
     chance = by_formula(401, 0.9, 0.7, 0.5, 0.1)
-    edge = chance * (1 + scout.PROBES)
+    edge = chance * (1 + exploring.PROBES)
     assert kind_of(settled(), 0.999 * chance) == (EXPLORE, [True, True, False])
     assert kind_of(settled(), 1.001 * chance) == (PROBE, [True, True, False])
     assert kind_of(settled(), 0.999 * edge) == (PROBE, [True, True, False])
@@ -284,28 +287,28 @@ def growing(**book: Any) -> Any:
 
 
 def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
-    doubtful = {"age": YOUNG + 1, "value": 0.5, "certainty": 0.99 - scout.CAMPAIGN_DOUBT}
+    doubtful = {"age": YOUNG + 1, "value": 0.5, "certainty": 0.99 - exploring.CAMPAIGN_DOUBT}
     loss = 0.3  # the prices: by value and the mean of blind rewards exploring loses nothing
     state = priced(growing(**doubtful), 0.1, 0.1, 0.1)
-    least = scout.HEADROOM * loss
-    rounds = scout.CAMPAIGN * min(1, 0.5 / least) * min(1, scout.CAMPAIGN_LOSS / loss)
+    least = exploring.HEADROOM * loss
+    rounds = exploring.CAMPAIGN * min(1, 0.5 / least) * min(1, exploring.CAMPAIGN_LOSS / loss)
     state.wide_rounds.clock[:] = [math.ceil(rounds) + 6, 7]
-    assert epsilon(state, ALL) == scout.MOST_EPSILON
+    assert epsilon(state, ALL) == exploring.MOST_EPSILON
     state.wide_rounds.clock[0] += 1
     nothing = math.exp(state.weights.log[0])
     usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing)
     assert epsilon(state, ALL) == pytest.approx(usual)
     state.wide_rounds.clock[0] = 7
-    state.book["certainty"] = 1.01 - scout.CAMPAIGN_DOUBT
-    assert epsilon(state, ALL) < scout.MOST_EPSILON
+    state.book["certainty"] = 1.01 - exploring.CAMPAIGN_DOUBT
+    assert epsilon(state, ALL) < exploring.MOST_EPSILON
 
 
 def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
-    loss = 2 * scout.GROWING_LOSS
+    loss = 2 * exploring.GROWING_LOSS
     sure = {"age": 400, "value": 0.5, "certainty": 1.0}
     state = priced(growing(**sure), loss, 0.0, 0.0)
     nothing = math.exp(state.weights.log[0])
-    cheap = scout.GROWING_HEADROOM / scout.HEADROOM
+    cheap = exploring.GROWING_HEADROOM / exploring.HEADROOM
     usual = by_formula(400, 1.0, 0.5, 0.5, cheap, nothing)
     assert epsilon(state, ALL) == pytest.approx(usual / 2)
 
@@ -314,18 +317,18 @@ def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
 def test_a_campaign_that_loses_nothing_is_not_put_off(value: float) -> None:
     # For nothing, where exploring gains as much as exploiting does, or more.
     state = priced(growing(age=YOUNG + 1, value=value, certainty=0.1), 0.0, 0.0, 0.0)
-    assert epsilon(state, ALL) == scout.MOST_EPSILON
+    assert epsilon(state, ALL) == exploring.MOST_EPSILON
 
 
 def test_of_many_features_probes_are_due_to_what_can_be_gained() -> None:
-    age, value = 400, 1 - scout.GROWING_HEADROOM / 2
+    age, value = 400, 1 - exploring.GROWING_HEADROOM / 2
     state = growing(age=age, value=value)
-    expected = scout.GROWING_PROBES / 4 / math.sqrt(age)
+    expected = exploring.GROWING_PROBES / 4 / math.sqrt(age)
     assert probes(state, 0.0) == pytest.approx(expected)
-    assert probes(state, 1.0) == pytest.approx(max(scout.PROBES, expected))
+    assert probes(state, 1.0) == pytest.approx(max(exploring.PROBES, expected))
     state.book["age"] = YOUNG
-    assert probes(state, 0.1) == pytest.approx(scout.PROBES * 0.1)
-    assert probes(made(age=age, value=value), 0.1) == pytest.approx(scout.PROBES * 0.1)
+    assert probes(state, 0.1) == pytest.approx(exploring.PROBES * 0.1)
+    assert probes(made(age=age, value=value), 0.1) == pytest.approx(exploring.PROBES * 0.1)
 
 
 def with_pair(place: int = 4, mask: int = 0b110) -> Any:
@@ -557,15 +560,15 @@ def test_a_regime_that_comes_back_is_restored() -> None:
 
 def test_events_are_kept_in_a_ring() -> None:
     state = made()
-    for k in range(scout.MOST_EVENTS + 2):
+    for k in range(scout_state.MOST_EVENTS + 2):
         state.book["round"] = k
         note_event(state, scout.PRICE_ALARM, 1)
-    assert state.happened[0] == scout.MOST_EVENTS + 2
-    assert state.events[:3, 0].tolist() == [scout.MOST_EVENTS, scout.MOST_EVENTS + 1, 2]
+    assert state.happened[0] == scout_state.MOST_EVENTS + 2
+    assert state.events[:3, 0].tolist() == [scout_state.MOST_EVENTS, scout_state.MOST_EVENTS + 1, 2]
 
 
 def test_the_constants_fit_together() -> None:
     assert {EXPLOIT, EXPLORE, PROBE, scout.SAVE} == set(range(KINDS))
-    assert 0 < scout.LEAST_EPSILON < scout.MOST_EPSILON <= 1
+    assert 0 < exploring.LEAST_EPSILON < exploring.MOST_EPSILON <= 1
     assert all(0 < share < 1 for share in surprise.WORSE)
     assert prices.SLACK < prices.LARGEST_STEP

@@ -19,7 +19,7 @@ from thrifty.environments.families import FAMILIES, many_features
 from thrifty.environments.schedule import Schedule
 from thrifty.errors import InvalidParameter
 from thrifty.kernels import scout as kernel
-from thrifty.kernels import subsets
+from thrifty.kernels import scout_state, subsets
 from thrifty.kernels.arrays import NONE
 from thrifty.playing import play
 from thrifty.policies import Scout
@@ -56,7 +56,7 @@ def recurring(rounds: int, period: int, *, seed: int = 0) -> World:
 def events_of(policy: Scout) -> list[int]:
     """Return the kinds of the events so far, in order."""
     state = policy._state
-    assert state.happened[0] <= kernel.MOST_EVENTS
+    assert state.happened[0] <= scout_state.MOST_EVENTS
     kinds: list[int] = state.events[: state.happened[0], 1].tolist()
     return kinds
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.checks.bad_calls import bad_calls
 from thrifty.checks.failing import require, require_refused, run_checks
 from thrifty.checks.memory import deep_size, differences, snapshot
 from thrifty.checks.subject import ROUNDS, Subject
@@ -184,10 +185,10 @@ def nothing_leaks(subject: Subject) -> None:
 def refused_input_changes_nothing(subject: Subject) -> None:
     """Refuse what cannot be used with an error of Thrifty's, changing no state."""
     policy, twin, world = subject.fresh(), subject.fresh(), subject.world()
-    bad_calls = list(_bad_calls(subject.problem).items())
+    calls = list(bad_calls(subject.problem).items())
     disturbed, undisturbed = [], []
-    for t in range(2 * len(bad_calls)):
-        what, call = bad_calls[t % len(bad_calls)]
+    for t in range(2 * len(calls)):
+        what, call = calls[t % len(calls)]
         before = _state(policy)
         require_refused(partial(call, policy), what, ThriftyError)
         changed = differences(before, _state(policy))
@@ -459,51 +460,6 @@ def _force(policy: Policy, opened: _Opened) -> None:
 def _values_part(one: Policy, other: Policy, observation: Observation) -> str | None:
     mine, theirs = (str(policy.action_values(observation)) for policy in (one, other))
     return None if mine == theirs else f"action values are {mine} in one, {theirs} in the other"
-
-
-def _bad_calls(problem: Problem) -> dict[str, Callable[[Policy], object]]:
-    seen = _everything_at_level_zero(problem.n_features)
-    too_many = _everything_at_level_zero(problem.n_features + 1)
-    no_such_level = Observation(codes=problem.levels, costs=np.full(problem.n_features, 0.1))
-    actions = np.ones(problem.n_actions, dtype=np.bool_)
-    updates: dict[str, tuple[Any, ...]] = {
-        "a reward of nan": (seen, 0, float("nan")),
-        "a reward of infinity": (seen, 0, float("inf")),
-        "a reward of -0.1": (seen, 0, -0.1),
-        "a reward of 1.5": (seen, 0, 1.5),
-        "a reward that is text": (seen, 0, "1"),
-        "action -1 in update": (seen, -1, 0.5),
-        "an action that does not exist": (seen, problem.n_actions, 0.5),
-        "action 0.5 in update": (seen, 0.5, 0.5),
-        "a code out of range in update": (no_such_level, 0, 0.5),
-        "an observation of too many features in update": (too_many, 0, 0.5),
-    }
-    outcomes = (-1, 99, "repaid", 0.5)
-    choices: dict[str, tuple[Observation, Any]] = {
-        "a code out of range in choose_action": (no_such_level, None),
-        "an observation of too many features in choose_action": (too_many, None),
-        "a mask without an available action": (seen, ~actions),
-        "a mask of the wrong length": (seen, np.append(actions, True)),
-        "a mask of whole numbers": (seen, actions.astype(np.int64)),
-    }
-    return {
-        **{what: partial(_call_update, arguments) for what, arguments in updates.items()},
-        **{f"outcome {it!r}": partial(_call_update, (seen, 0, 0.5), outcome=it) for it in outcomes},
-        "a code out of range in choose_features": lambda it: it.choose_features(no_such_level),
-        **{what: partial(_call_choose_action, *given) for what, given in choices.items()},
-    }
-
-
-def _call_update(arguments: tuple[Any, ...], policy: Policy, *, outcome: Any = None) -> None:
-    policy.update(*arguments, outcome=outcome)
-
-
-def _call_choose_action(observation: Observation, available: Any, policy: Policy) -> int:
-    return policy.choose_action(observation, available=available)
-
-
-def _everything_at_level_zero(n_features: int) -> Observation:
-    return Observation(codes=np.zeros(n_features, dtype=np.int64), costs=np.full(n_features, 0.1))
 
 
 def _state(policy: Policy) -> dict[str, Any]:

@@ -15,32 +15,35 @@ World(500 rounds, 8 features, 2 actions)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from thrifty.environments.schedule import Schedule
-from thrifty.environments.streams import streams
-from thrifty.environments.world import N_STREAMS, World
+from thrifty.environments.family_tables import (
+    CHEAP,
+    MODEST,
+    PRICES,
+    ROUNDS,
+    Floats,
+    best_actions,
+    contrasted,
+    distribution,
+    few_relevant,
+    independent,
+    irrelevant_levels,
+    levels_in_turn,
+    make_world,
+    n_periods,
+    one_hot,
+    over_features,
+    random_rewards,
+    stacked,
+    tables_stream,
+    xor_table,
+)
+from thrifty.environments.world import World
 from thrifty.parameters import Whole, check_parameter
-from thrifty.problem import Problem
-
-Floats = NDArray[np.float64]
-Rng = np.random.Generator
-
-ROUNDS = 10_000
-PRICES = (0.03, 0.08)
-MODEST = (0.01, 0.04)
-CHEAP = (0.005, 0.03)
-REWARD_CHANGES = (0.15, 0.35, 0.6, 0.8)
-COST_CHANGES = (0.4, 0.7)
-MOST_CHANGES = 50
-LEVELS = (3, 2, 4)
-"""How many levels the features of random tables have, in turn."""
 
 
 def random_tables(
@@ -58,10 +61,10 @@ def random_tables(
     """
     check_parameter("n_features", n_features, Whole(1, 10), owner="random_tables")
     check_parameter("n_actions", n_actions, Whole(1), owner="random_tables")
-    rng = _tables_stream(seed)
-    levels = _levels(n_features)
-    rewards = _random_rewards(rng, n_actions, levels, _periods(changes))
-    return _world(seed, rng, _independent(rng, levels), rewards, changes=changes, rounds=rounds)
+    rng = tables_stream(seed)
+    levels = levels_in_turn(n_features)
+    rewards = random_rewards(rng, n_actions, levels, n_periods(changes))
+    return make_world(seed, rng, independent(rng, levels), rewards, changes=changes, rounds=rounds)
 
 
 def one_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
@@ -70,8 +73,8 @@ def one_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS)
     >>> one_relevant(0, rounds=500).truth.relevant.sum()
     np.int64(1)
     """
-    rng = _tables_stream(seed)
-    return _few_relevant(
+    rng = tables_stream(seed)
+    return few_relevant(
         seed, rng, n_features=5, n_relevant=1, n_levels=3, changes=changes, rounds=rounds
     )
 
@@ -82,11 +85,13 @@ def all_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS)
     >>> all_relevant(0, rounds=500).truth.rewards.shape
     (5, 2, 16)
     """
-    rng = _tables_stream(seed)
+    rng = tables_stream(seed)
     levels = (2, 2, 2, 2)
-    rewards = _stacked(lambda: _contrasted(rng, 2, levels), changes)
-    joint = _independent(rng, levels)
-    return _world(seed, rng, joint, rewards, changes=changes, rounds=rounds, prices=(0.02, 0.05))
+    rewards = stacked(lambda: contrasted(rng, 2, levels), changes)
+    joint = independent(rng, levels)
+    return make_world(
+        seed, rng, joint, rewards, changes=changes, rounds=rounds, prices=(0.02, 0.05)
+    )
 
 
 def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
@@ -99,20 +104,20 @@ def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> 
     >>> bool(table.min() >= 0), bool(table.max() <= 1)
     (True, True)
     """
-    rng = _tables_stream(seed)
+    rng = tables_stream(seed)
     levels, n_actions = (3,) * 5, 3
     shares = rng.permutation([0.15, 0.14, 0.12, 0.06, 0.03])
 
     def table() -> Floats:
         means = np.full((n_actions, *levels), 0.5)
         for i, share in enumerate(shares):
-            best = _one_hot(_best_actions(rng, n_actions, levels[i]), n_actions)
-            means += _over((best * 2 - 1) * share, [i], levels)
+            best = one_hot(best_actions(rng, n_actions, levels[i]), n_actions)
+            means += over_features((best * 2 - 1) * share, [i], levels)
         return means.clip(0, 1)  # the shares add up to .5 but for rounding
 
-    joint = _independent(rng, levels)
-    return _world(
-        seed, rng, joint, _stacked(table, changes), changes=changes, rounds=rounds, prices=MODEST
+    joint = independent(rng, levels)
+    return make_world(
+        seed, rng, joint, stacked(table, changes), changes=changes, rounds=rounds, prices=MODEST
     )
 
 
@@ -127,14 +132,14 @@ def xor_of_two(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -
     >>> plan.masks.sum(axis=1).tolist()
     [2, 2, 2, 2, 2, 2, 2]
     """
-    rng = _tables_stream(seed)
+    rng = tables_stream(seed)
     levels = (2,) * 8
 
     def table() -> Floats:
-        return _xor(rng, sorted(rng.choice(8, size=2, replace=False).tolist()), levels)
+        return xor_table(rng, sorted(rng.choice(8, size=2, replace=False).tolist()), levels)
 
     joint = np.full(levels, 0.5**8)
-    return _world(seed, rng, joint, _stacked(table, changes), changes=changes, rounds=rounds)
+    return make_world(seed, rng, joint, stacked(table, changes), changes=changes, rounds=rounds)
 
 
 def nothing_worth_buying(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
@@ -143,10 +148,10 @@ def nothing_worth_buying(seed: int, *, changes: int | None = None, rounds: int =
     >>> nothing_worth_buying(0, rounds=500).truth.oracle_plan.masks.any()
     np.False_
     """
-    rng = _tables_stream(seed)
-    rewards = _stacked(lambda: rng.uniform(0.1, 0.9, size=3), changes)
-    nothing = _irrelevant(rng, (3,) * 5, [])
-    return _world(
+    rng = tables_stream(seed)
+    rewards = stacked(lambda: rng.uniform(0.1, 0.9, size=3), changes)
+    nothing = irrelevant_levels(rng, (3,) * 5, [])
+    return make_world(
         seed, rng, np.ones(()), rewards, changes=changes, rounds=rounds, irrelevant=nothing
     )
 
@@ -160,22 +165,22 @@ def flipping_prices(seed: int, *, rounds: int = ROUNDS) -> World:
     >>> len(np.unique(masks, axis=0))
     2
     """
-    rng = _tables_stream(seed)
+    rng = tables_stream(seed)
     twins = sorted(rng.choice(5, size=2, replace=False).tolist())
     changes = (0.2, 0.4, 0.6, 0.8)
     costs = rng.uniform(*PRICES, size=(len(changes) + 1, 5))
     costs[:, twins] = [(0.02, 0.12) if k % 2 else (0.12, 0.02) for k in range(len(costs))]
-    alone = _stacked(lambda: _contrasted(rng, 3, (3,)), 2)
-    return _world(
+    alone = stacked(lambda: contrasted(rng, 3, (3,)), 2)
+    return make_world(
         seed,
         rng,
-        np.diag(_distribution(rng, 3)),
+        np.diag(distribution(rng, 3)),
         np.repeat(alone[..., None], 3, axis=-1),
         rounds=rounds,
         costs=costs,
         reward_changes=(0.3, 0.7),
         cost_changes=changes,
-        irrelevant=_irrelevant(rng, (3,) * 5, twins),
+        irrelevant=irrelevant_levels(rng, (3,) * 5, twins),
     )
 
 
@@ -185,11 +190,11 @@ def dear_noisy_prices(seed: int, *, changes: int | None = None, rounds: int = RO
     >>> bool(dear_noisy_prices(0, rounds=500).truth.costs.max() > 0.2)
     True
     """
-    rng = _tables_stream(seed)
-    levels = _levels(5)
-    rewards = _random_rewards(rng, 3, levels, _periods(changes))
-    joint = _independent(rng, levels)
-    return _world(
+    rng = tables_stream(seed)
+    levels = levels_in_turn(5)
+    rewards = random_rewards(rng, 3, levels, n_periods(changes))
+    joint = independent(rng, levels)
+    return make_world(
         seed, rng, joint, rewards, changes=changes, rounds=rounds, prices=(0.0, 0.3), cost_sd=0.1
     )
 
@@ -200,13 +205,13 @@ def gradual_drift(seed: int, *, rounds: int = ROUNDS) -> World:
     >>> len(gradual_drift(0, rounds=500).truth.rewards)
     45
     """
-    rng = _tables_stream(seed)
-    levels, changes = _levels(5), (0.05, 0.3, 0.55, 0.8)
-    return _world(
+    rng = tables_stream(seed)
+    levels, changes = levels_in_turn(5), (0.05, 0.3, 0.55, 0.8)
+    return make_world(
         seed,
         rng,
-        _independent(rng, levels),
-        _random_rewards(rng, 3, levels, len(changes) + 1),
+        independent(rng, levels),
+        random_rewards(rng, 3, levels, len(changes) + 1),
         rounds=rounds,
         reward_changes=changes,
         ramp=rounds // 5,
@@ -219,13 +224,13 @@ def stationary(seed: int, *, rounds: int = ROUNDS) -> World:
     >>> stationary(0, rounds=500).draw(0).reward_changes
     ()
     """
-    rng = _tables_stream(seed)
-    levels = _levels(5)
-    return _world(
+    rng = tables_stream(seed)
+    levels = levels_in_turn(5)
+    return make_world(
         seed,
         rng,
-        _independent(rng, levels),
-        _random_rewards(rng, 3, levels, 1),
+        independent(rng, levels),
+        random_rewards(rng, 3, levels, 1),
         rounds=rounds,
         reward_changes=(),
         cost_changes=(),
@@ -239,13 +244,13 @@ def recurring_regimes(seed: int, *, rounds: int = ROUNDS) -> World:
     >>> len(tables), bool((tables[0] == tables[3]).all()), bool((tables[0] == tables[1]).all())
     (9, True, False)
     """
-    rng = _tables_stream(seed)
-    levels, periods = _levels(5), 9
-    return _world(
+    rng = tables_stream(seed)
+    levels, periods = levels_in_turn(5), 9
+    return make_world(
         seed,
         rng,
-        _independent(rng, levels),
-        _random_rewards(rng, 3, levels, 3)[np.arange(periods) % 3],
+        independent(rng, levels),
+        random_rewards(rng, 3, levels, 3)[np.arange(periods) % 3],
         rounds=rounds,
         reward_changes=[k / periods for k in range(1, periods)],
     )
@@ -257,11 +262,13 @@ def graded_rewards(seed: int, *, changes: int | None = None, rounds: int = ROUND
     >>> len(np.unique(graded_rewards(0, rounds=500).draw(0).rewards)) > 1000
     True
     """
-    rng = _tables_stream(seed)
-    levels = _levels(5)
-    rewards = _random_rewards(rng, 3, levels, _periods(changes))
-    joint = _independent(rng, levels)
-    return _world(seed, rng, joint, rewards, changes=changes, rounds=rounds, reward_noise="beta")
+    rng = tables_stream(seed)
+    levels = levels_in_turn(5)
+    rewards = random_rewards(rng, 3, levels, n_periods(changes))
+    joint = independent(rng, levels)
+    return make_world(
+        seed, rng, joint, rewards, changes=changes, rounds=rounds, reward_noise="beta"
+    )
 
 
 def correlated_features(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
@@ -275,17 +282,17 @@ def correlated_features(seed: int, *, changes: int | None = None, rounds: int = 
     >>> world.truth.states.shape
     (243, 5)
     """
-    rng = _tables_stream(seed)
+    rng = tables_stream(seed)
     classes, n_features = 3, 5
-    joint = _distribution(rng, classes)  # of the class, then of the class and one feature more each
+    joint = distribution(rng, classes)  # of the class, then of the class and one feature more each
     for sharpness in rng.uniform(0.5, 0.9, size=n_features):
         shown = np.eye(classes)[rng.permutation(classes)] * sharpness + (1 - sharpness) / classes
         view = shown.reshape(classes, *(1,) * (joint.ndim - 1), classes)
         joint = joint[..., None] * view
     states = joint.sum(axis=0)
-    hidden = _stacked(lambda: _contrasted(rng, 3, (classes,)), changes)
+    hidden = stacked(lambda: contrasted(rng, 3, (classes,)), changes)
     rewards = np.einsum("kac,c...->ka...", hidden, joint / states)
-    return _world(
+    return make_world(
         seed, rng, states, rewards.clip(0, 1), changes=changes, rounds=rounds, prices=MODEST
     )
 
@@ -298,9 +305,9 @@ def rare_states(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) 
     >>> rare_states(0, rounds=500).truth.probabilities.max().round(2)
     np.float64(0.81)
     """
-    rng = _tables_stream(seed)
+    rng = tables_stream(seed)
     uneven = [rng.permutation([0.9, 0.07, 0.03]) for _ in range(2)]
-    return _few_relevant(
+    return few_relevant(
         seed,
         rng,
         n_features=5,
@@ -329,9 +336,9 @@ def many_features(
     (30, 27)
     """
     check_parameter("n_relevant", n_relevant, Whole(0, n_features), owner="many_features")
-    return _few_relevant(
+    return few_relevant(
         seed,
-        _tables_stream(seed),
+        tables_stream(seed),
         n_features=n_features,
         n_relevant=n_relevant,
         n_levels=n_levels,
@@ -354,12 +361,12 @@ def xor_among_many(
     """
     check_parameter("n_features", n_features, Whole(2), owner="xor_among_many")
     check_parameter("changes", changes, Whole(0, 7), owner="xor_among_many")
-    rng = _tables_stream(seed)
+    rng = tables_stream(seed)
     pairs = [rng.choice(n_features, size=2, replace=False) for _ in range(changes + 1)]
     places = np.unique(pairs).tolist()
     levels = (2,) * len(places)
-    rewards = [_xor(rng, sorted(map(places.index, pair.tolist())), levels) for pair in pairs]
-    return _world(
+    rewards = [xor_table(rng, sorted(map(places.index, pair.tolist())), levels) for pair in pairs]
+    return make_world(
         seed,
         rng,
         np.full(levels, 0.5 ** len(levels)),
@@ -395,165 +402,3 @@ FAMILIES: Mapping[str, Callable[..., World]] = MappingProxyType(
     }
 )
 """What makes a world from a seed, by the name that experiments give it."""
-
-
-def _tables_stream(seed: int) -> Rng:
-    return streams(seed, N_STREAMS + 1)[-1]  # the first ones belong to World.draw
-
-
-def _few_relevant(
-    seed: int,
-    rng: Rng,
-    *,
-    n_features: int,
-    n_relevant: int,
-    n_levels: int,
-    changes: int | None,
-    rounds: int,
-    joint: Floats | None = None,
-    prices: tuple[float, float] = PRICES,
-) -> World:
-    """Make a world in which the same few features always decide, in places drawn once."""
-    places = rng.choice(n_features, size=n_relevant, replace=False).tolist()
-    levels = (n_levels,) * n_relevant
-    return _world(
-        seed,
-        rng,
-        _independent(rng, levels) if joint is None else joint,
-        _stacked(lambda: _contrasted(rng, 3, levels), changes),
-        changes=changes,
-        rounds=rounds,
-        prices=prices,
-        irrelevant=_irrelevant(rng, (n_levels,) * n_features, places),
-    )
-
-
-def _world(
-    seed: int,
-    rng: Rng,
-    joint: Floats,
-    rewards: Floats,
-    *,
-    rounds: int,
-    prices: tuple[float, float] = PRICES,
-    costs: Floats | None = None,
-    changes: int | None = None,
-    reward_changes: Sequence[float] = REWARD_CHANGES,
-    cost_changes: Sequence[float] = COST_CHANGES,
-    ramp: int = 0,
-    irrelevant: Mapping[int, Floats] = MappingProxyType({}),
-    **more: Any,
-) -> World:
-    """Make the world of these tables; `costs` are drawn from `prices` unless they are given.
-
-    `changes` of rewards are at even distances; by default they are at `reward_changes`.
-    """
-    if changes is not None:
-        reward_changes = [k / (changes + 1) for k in range(1, changes + 1)]
-        cost_changes = cost_changes if changes else ()
-    check_parameter("rounds", rounds, Whole(100), owner="a family")
-    relevant = iter(joint.shape)
-    n_features = joint.ndim + len(irrelevant)
-    levels = [len(irrelevant[i]) if i in irrelevant else next(relevant) for i in range(n_features)]
-    if costs is None:
-        costs = rng.uniform(*prices, size=(len(cost_changes) + 1, n_features))
-    return World(
-        Problem.anonymous(levels, rewards.shape[1]),
-        probabilities=joint,
-        rewards=rewards,
-        costs=costs,
-        rounds=rounds,
-        reward_schedule=Schedule(_at(reward_changes, rounds), ramp=ramp),
-        cost_schedule=Schedule(_at(cost_changes, rounds)),
-        irrelevant=irrelevant,
-        seed=seed,
-        **more,
-    )
-
-
-def _at(shares: Sequence[float], rounds: int) -> list[int]:
-    return [round(share * rounds) for share in shares]
-
-
-def _levels(n_features: int) -> tuple[int, ...]:
-    return tuple(LEVELS[i % len(LEVELS)] for i in range(n_features))
-
-
-def _distribution(rng: Rng, n_levels: int) -> Floats:
-    return rng.dirichlet(np.full(n_levels, 3.0))
-
-
-def _independent(rng: Rng, levels: Sequence[int]) -> Floats:
-    joint = np.ones(())
-    for n in levels:
-        joint = np.multiply.outer(joint, _distribution(rng, n))
-    return joint
-
-
-def _irrelevant(rng: Rng, levels: Sequence[int], relevant: Sequence[int]) -> dict[int, Floats]:
-    return {i: _distribution(rng, n) for i, n in enumerate(levels) if i not in relevant}
-
-
-def _periods(changes: int | None) -> int:
-    """Return how many tables of rewards so many changes take."""
-    if changes is None:
-        return len(REWARD_CHANGES) + 1
-    check_parameter("changes", changes, Whole(0, MOST_CHANGES), owner="a family")
-    return changes + 1
-
-
-def _stacked(table: Callable[[], Floats], changes: int | None) -> Floats:
-    return np.stack([table() for _ in range(_periods(changes))])
-
-
-def _random_rewards(rng: Rng, n_actions: int, levels: tuple[int, ...], periods: int) -> Floats:
-    """Return a table for each period, in which three features decide, each time drawn anew."""
-
-    def table() -> Floats:
-        n_features = len(levels)
-        chosen = rng.choice(n_features, size=min(3, n_features), replace=False)
-        places = sorted(chosen.tolist())
-        return _over(_contrasted(rng, n_actions, [levels[i] for i in places]), places, levels)
-
-    return np.stack([table() for _ in range(periods)])
-
-
-def _xor(rng: Rng, pair: Sequence[int], levels: Sequence[int]) -> Floats:
-    """Return mean rewards of two actions: which is better depends on whether the two agree."""
-    differ = np.array([[0.15, 0.85], [0.85, 0.15]])
-    return _over(rng.permutation(np.stack([differ, 1 - differ])), pair, levels)
-
-
-def _contrasted(rng: Rng, n_actions: int, levels: Sequence[int]) -> Floats:
-    """Return mean rewards (A, *levels): in each state one action is much better than the others.
-
-    >>> table = _contrasted(np.random.default_rng(0), 3, (2, 3))
-    >>> (table >= 0.7).sum(axis=0).tolist(), (table >= 0.7).sum(axis=(1, 2)).tolist()
-    ([[1, 1, 1], [1, 1, 1]], [2, 2, 2])
-    """
-    shape = (n_actions, prod(levels))
-    best = _one_hot(_best_actions(rng, *shape), n_actions)
-    means = np.where(best, rng.uniform(0.7, 1, shape), rng.uniform(0, 0.4, shape))
-    return means.reshape(n_actions, *levels)
-
-
-def _best_actions(rng: Rng, n_actions: int, n_states: int) -> NDArray[np.int64]:
-    """Return an action for each state, every action as often as any other if that is possible."""
-    turn = rng.permutation(n_actions)[np.arange(n_states) % n_actions]
-    return rng.permutation(turn)
-
-
-def _one_hot(actions: NDArray[np.int64], n_actions: int) -> NDArray[np.bool_]:
-    hot: NDArray[np.bool_] = np.arange(n_actions)[:, None] == actions
-    return hot
-
-
-def _over(table: Floats, places: Sequence[int], levels: Sequence[int]) -> Floats:
-    """Return the table (A, levels of `places`) as one over all features.
-
-    >>> _over(np.array([[0.1, 0.2]]), [1], (3, 2)).tolist()
-    [[[0.1, 0.2], [0.1, 0.2], [0.1, 0.2]]]
-    """
-    shape = [n if i in places else 1 for i, n in enumerate(levels)]
-    wide = table.reshape(len(table), *shape)
-    return np.broadcast_to(wide, (len(table), *levels)).copy()

@@ -12,11 +12,7 @@ nothing, and act by that.
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from thrifty.kernels import (
     averaging,
@@ -30,27 +26,26 @@ from thrifty.kernels import (
     wide_rounds,
 )
 from thrifty.kernels.arrays import NONE, Bools, Floats, Ints, Mask
-from thrifty.kernels.averaging import Weights
 from thrifty.kernels.chance import beta, stream_of
 from thrifty.kernels.choice import uniform
 from thrifty.kernels.compile import inner, jit
-from thrifty.kernels.growth import Growth
+from thrifty.kernels.exploring import (
+    YOUNG,
+    chance_to_explore,
+    chance_to_probe,
+    fill_explored,
+    grows,
+)
 from thrifty.kernels.likelihood import (
     clipped,
     dispersion,
-    initial_spread,
     largest_dispersion,
     note_spread,
 )
 from thrifty.kernels.observation_sets import fill
 from thrifty.kernels.partial_states import contains, mask_of
-from thrifty.kernels.prices import Prices
-from thrifty.kernels.regimes import Regimes
-from thrifty.kernels.set_values import Comparison
+from thrifty.kernels.scout_state import MOST_EVENTS, ScoutState, blind_mean
 from thrifty.kernels.steps import STEPS, Steps
-from thrifty.kernels.subsets import Subsets
-from thrifty.kernels.surprise import Surprise
-from thrifty.kernels.wide_rounds import WideRounds
 
 FEATURE_DRAWS, ACTION_DRAWS = 2, 1
 EXPLOIT, EXPLORE, PROBE, SAVE = 0, 1, 2, 3
@@ -59,24 +54,7 @@ GIVEN = 1 << 62
 """A purpose is the kind of the round and the set in use, as KINDS * (its ticket) + kind, and GIVEN
 more if values were known for free."""
 
-LIKELY_SIZE = 5
-"""Of very many features hardly more than so many matter."""
-YOUNG = 30
-"""So many rounds after a restart nothing is held against exploring."""
 REFRESH = 10
-EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
-AMBIGUITY = 6.0
-LEAST_MATTERING = 0.1
-PROBES = 0.25
-HEADROOM, LEAST_LOSS = 0.8, 0.02
-GROWING_HEADROOM = 0.4
-LOSS = 0.6
-YOUNG_LOSS = 0.2
-"""What acting blindly is taken to lose while little is known."""
-CAUTION, YOUNG_CAUTION = 10, 3
-GROWING_LOSS = 0.5
-CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
-GROWING_PROBES = 1.4
 PROBES_AFTER_ALARM = 3
 THOMPSON_PULLS = 2.0
 LEAST_CHANCE = 0.001
@@ -85,89 +63,7 @@ ENOUGH_TO_JUDGE, ENOUGH_FOR_SPREAD = 3.0, 8.0
 RECOGNITION = 150
 """So many rounds after a restart a former regime may be recognised."""
 MOST_AGE_RESTORED = 400
-
-BOOK = np.dtype(
-    [
-        ("round", np.int64),  # rounds learnt
-        ("age", np.int64),  # since the last restart
-        ("in_use", np.int64),  # I*
-        ("value", np.float64),  # V(I*)
-        ("certainty", np.float64),  # the largest weight of a set
-        ("stale", np.int64),  # I* must be chosen anew
-        ("probes_due", np.int64),
-        ("restarts", np.int64),
-        ("spent", np.float64),
-    ],
-    align=True,
-)
 RESTART, RESTORED, ROW_FORGOTTEN, PRICE_ALARM = 0, 1, 2, 3
-MOST_EVENTS = 256
-
-
-class Limits(NamedTuple):
-    """What a round may buy and spend on average, and whether former regimes are recognised."""
-
-    features: int
-    budget: float
-    recall: bool
-
-
-class ScoutState(NamedTuple):
-    """The limits, the pieces, and the books.
-
-    `blind` is the sum and number of blind rewards, `habits` how often each action was exploited
-    lately, `events` a ring of (round, kind, feature or NONE) with the number of all events so far.
-    """
-
-    limits: Limits
-    book: NDArray[np.void]
-    subsets: Subsets
-    weights: Weights
-    wide_rounds: WideRounds
-    growth: Growth
-    comparison: Comparison
-    prices: Prices
-    surprise: Surprise
-    regimes: Regimes
-    spread: Floats
-    blind: Floats
-    habits: Floats
-    events: Ints
-    happened: Ints
-
-
-def initial(
-    levels: Ints,
-    n_actions: int,
-    *,
-    max_features: int | None,
-    budget: float | None,
-    recall: bool = True,
-) -> ScoutState:
-    """Return the state before the first round."""
-    most = levels.size if max_features is None else min(max_features, levels.size)
-    tables = subsets.initial(levels, n_actions, most)
-    fixed = tables.order.size
-    sizes = np.full(len(tables.masks), NONE)
-    sizes[:fixed] = np.bitwise_count(tables.masks[:fixed])
-    likely = most if fixed == len(sizes) else min(most, LIKELY_SIZE)
-    return ScoutState(
-        Limits(most, math.inf if budget is None else float(budget), recall),
-        book=np.zeros(1, BOOK),
-        subsets=tables,
-        weights=averaging.initial(sizes, levels.size, likely),
-        wide_rounds=wide_rounds.initial(levels.size),
-        growth=growth.initial(n_actions),
-        comparison=set_values.initial(n_actions),
-        prices=prices.initial(levels.size),
-        surprise=surprise.initial(len(tables.pulls)),
-        regimes=regimes.initial(tables.pulls.shape, len(tables.masks)),
-        spread=initial_spread(n_actions),
-        blind=np.array([0.5, 1.0]),
-        habits=np.full(n_actions, 1 / n_actions),
-        events=np.zeros((MOST_EVENTS, 3), np.int64),
-        happened=np.zeros(1, np.int64),
-    )
 
 
 @jit
@@ -182,19 +78,19 @@ def choose_features(state: ScoutState, known: Ints, draws: Floats, mask: Bools) 
     if state.limits.budget * max(1, book[0]["round"]) < book[0]["spent"]:
         fill(np.int64(0), mask)
         return SAVE
-    _explored(state, mask)
+    fill_explored(state, mask)
     in_use = book[0]["in_use"]
     free = mask_of(known)
     if free != 0:
         for i in range(mask.size):
             mask[i] = mask[i] and known[i] < 0
         in_use = _best_set_given(state, known)
-    epsilon = _epsilon(state, mask)
+    epsilon = chance_to_explore(state, mask)
     kind = EXPLOIT
     if draws[0] < epsilon:
         kind = EXPLORE
         _keep_some(mask, np.int64(0), state.limits.features, draws[1])
-    elif book[0]["probes_due"] > 0 or draws[0] < epsilon + _probes(state, epsilon):
+    elif book[0]["probes_due"] > 0 or draws[0] < epsilon + chance_to_probe(state, epsilon):
         kind = PROBE
         _keep_some(mask, state.subsets.masks[in_use] & ~free, state.limits.features, draws[1])
     else:
@@ -238,7 +134,7 @@ def _choose_set(state: ScoutState) -> None:
         state.wide_rounds,
         state.comparison,
         means,
-        _blind_mean(state),
+        blind_mean(state),
         state.limits.budget,
     )
     book[0]["in_use"] = best
@@ -266,107 +162,6 @@ def worth_given(state: ScoutState, known: Ints) -> Floats:
     return set_values.worth_given(state.subsets, state.wide_rounds, state.comparison, means, known)
 
 
-@inner
-def _blind_mean(state: ScoutState) -> float:
-    return state.blind[0] / state.blind[1]
-
-
-@inner
-def _headroom(state: ScoutState) -> float:
-    """Return U, how much more than now can be gained at the most."""
-    return max(0.0, 1.0 - state.book[0]["value"])
-
-
-@inner
-def _explored(state: ScoutState, mask: Bools) -> None:
-    """Fill in the features that may pay for themselves, or were never seen."""
-    headroom = _headroom(state)
-    for i in range(mask.size):
-        price = state.prices[i]
-        mask[i] = state.book[0]["age"] <= YOUNG or price["seen"] == 0 or price["mean"] < headroom
-
-
-@inner
-def _epsilon(state: ScoutState, explored: Bools) -> float:
-    """Return the chance to explore.
-
-    It falls with the age and rises with the doubt which set is the right one. It is less where a
-    round that explores loses much and, later, where little can be gained and where rewards hardly
-    seem to depend on any feature. How many such rounds it takes to find the features that matter
-    hardly depends on how many there are, but what they cost does. So with very many features a
-    campaign of them comes first, until it is clear which features matter.
-    """
-    book = state.book
-    age = book[0]["age"]
-    if age == 0:
-        return 1.0
-    doubt = 1 - book[0]["certainty"]
-    epsilon = max(LEAST_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
-    price = _price(state, explored)
-    if age <= YOUNG:
-        cheap = 1.0 if _grows(state) else min(1.0, LOSS / (price + YOUNG_LOSS))
-        return min(1.0, epsilon) * cheap**YOUNG_CAUTION
-    matters = max(LEAST_MATTERING, 1 - math.exp(state.weights.log[0]))
-    loss = book[0]["value"] - _blind_mean(state) + price
-    scope = _scope(state, loss)
-    epsilon = min(MOST_EPSILON, epsilon * matters) * scope * _cheapness(state, loss)
-    if _grows(state) and doubt > CAMPAIGN_DOUBT:
-        campaign = CAMPAIGN * scope * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
-        if wide_rounds.number(state.wide_rounds) < campaign:
-            return MOST_EPSILON
-    return epsilon
-
-
-@inner
-def _scope(state: ScoutState, loss: float) -> float:
-    """Return how much can be gained beside what a round that explores loses, at most 1."""
-    enough = HEADROOM * max(loss, LEAST_LOSS)
-    if _grows(state):
-        enough = min(enough, GROWING_HEADROOM)
-    return min(1.0, _headroom(state) / enough)
-
-
-@inner
-def _cheapness(state: ScoutState, loss: float) -> float:
-    """Return what is left of exploring if such a round loses so much.
-
-    With very many features it is dear at all times, and there is more to be found.
-    """
-    if _grows(state):
-        return GROWING_LOSS / max(loss, GROWING_LOSS)
-    return (LOSS / max(loss, LOSS)) ** CAUTION
-
-
-@inner
-def _price(state: ScoutState, explored: Bools) -> float:
-    """Return what a round that explores costs, when it may buy only so many of the features."""
-    features = 0
-    for i in range(explored.size):
-        features += explored[i]
-    kept = min(1.0, state.limits.features / max(1, features))
-    return kept * prices.total(state.prices, explored)
-
-
-@inner
-def _grows(state: ScoutState) -> bool:
-    """Whether there are too many features for tables of all sets."""
-    return state.subsets.masks.size > state.subsets.order.size
-
-
-@inner
-def _probes(state: ScoutState, epsilon: float) -> float:
-    """Return the chance to probe.
-
-    Of many features more are likely to be missing in the set in use, and a probe loses less than a
-    round that explores: so there are more probes, the more that is left to be gained.
-    """
-    age = state.book[0]["age"]
-    if age <= YOUNG or not _grows(state):
-        return PROBES * epsilon
-    headroom = min(1.0, _headroom(state) / GROWING_HEADROOM)
-    return max(PROBES * epsilon, GROWING_PROBES * headroom**2 / math.sqrt(age))
-
-
 @jit
 def index(state: ScoutState, codes: Ints) -> Floats:
     """Return m(a, psi) of every action."""
@@ -380,7 +175,7 @@ def index(state: ScoutState, codes: Ints) -> Floats:
 @inner
 def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> tuple[float, float]:
     return set_values.predicted(
-        state.subsets, state.weights, _blind_mean(state), observed, codes, action
+        state.subsets, state.weights, blind_mean(state), observed, codes, action
     )
 
 
@@ -512,12 +307,12 @@ def _learn_wide(
         observed,
         action,
         reward,
-        _blind_mean(state),
+        blind_mean(state),
         dispersion(state.spread, action),
     )
     subsets.learn(state.subsets, basis, observed, action, reward)
     wide_rounds.write_down(state.wide_rounds, codes, observed, basis, action, reward)
-    if _grows(state):
+    if grows(state):
         _grow(state)
     if state.book[0]["age"] > YOUNG:
         state.book[0]["stale"] = 1
@@ -533,7 +328,7 @@ def _grow(state: ScoutState) -> None:
         state.wide_rounds,
         state.subsets.masks[state.book[0]["in_use"]],
         state.limits.features,
-        _blind_mean(state),
+        blind_mean(state),
         largest_dispersion(state.spread),
     )
     if place != NONE:
@@ -604,7 +399,7 @@ def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, rewa
     )
     surprise.calm_down(state.surprise)
     book[0]["age"] = max(book[0]["age"], min(age, MOST_AGE_RESTORED))
-    if _grows(state):  # places have other sets now
+    if grows(state):  # places have other sets now
         averaging.make_list(state.weights)
         book[0]["in_use"] = 0
     book[0]["stale"] = 1

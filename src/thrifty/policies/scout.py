@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels import scout as kernel
+from thrifty.kernels.scout_state import ScoutState, initial
 from thrifty.parameters import FLAG, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem
@@ -60,7 +61,7 @@ class Scout(CompiledPolicy):
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
     added = frozenset({"comparison.masks", "comparison.shares", "comparison.counted"})
-    _state: kernel.ScoutState
+    _state: ScoutState
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class Scout(CompiledPolicy):
         limits: dict[str, Any] = {"max_features": max_features, "budget": budget, "recall": recall}
         super().__init__(problem, seed=seed, **limits)
         require_masks_fit(problem, MOST_FEATURES, "Scout")
-        self._state = kernel.initial(problem.levels, problem.n_actions, **self.parameters)
+        self._state = initial(problem.levels, problem.n_actions, **self.parameters)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -111,7 +112,7 @@ class Scout(CompiledPolicy):
         )
 
 
-def _set_in_use(state: kernel.ScoutState, purpose: int) -> int:
+def _set_in_use(state: ScoutState, purpose: int) -> int:
     """Return the mask of the set that a purpose was made for."""
     place = purpose % kernel.GIVEN // kernel.KINDS % len(state.subsets.masks)
     return int(state.subsets.masks[place])

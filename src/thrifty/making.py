@@ -1,0 +1,155 @@
+"""Policies from names, from policy.toml and from saved agents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.errors import ForeignFile, InvalidParameter, InvalidSpec, SaveError, ThriftyError
+from thrifty.policies import policy_named, registered_name
+from thrifty.policy import Policy
+from thrifty.problem import Problem
+from thrifty.saving import unpack_archive
+from thrifty.seeds import Seed
+from thrifty.simulation import policy_maker, require_parameters
+from thrifty.specification import PolicySpec
+
+AGENT = "agent"
+"""What an archive with a saved agent calls itself."""
+
+
+def policy_of_name(
+    policy: str | Callable[..., Policy],
+    problem: Problem,
+    seed: Seed,
+    parameters: Mapping[str, Any],
+) -> Policy:
+    """Make the policy of this name or class; amounts of money become its own scale."""
+    make = policy_maker(policy)
+    require_parameters(make, parameters)
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
+    try:
+        return make(problem, seed=seed, **scaled_parameters(make, problem, parameters))
+    except TypeError as error:
+        raise InvalidParameter(
+            f"{name} cannot be made with parameters {sorted(parameters)} ({error}): give the agent "
+            "exactly those that the policy takes."
+        ) from error
+
+
+def scaled_parameters(
+    make: Callable[..., Policy], problem: Problem, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters as a policy takes them: amounts of money on its own scale."""
+    kind: Any = getattr(make, "__self__", make)  # NCCUCRL2.published is a method of its class
+    amounts: frozenset[str] = getattr(kind, "amounts", frozenset())
+    return {
+        name: problem.rewards.scaled_cost(value) if name in amounts and _is_number(value) else value
+        for name, value in parameters.items()
+    }
+
+
+def policy_of_saved(spec: PolicySpec, data: bytes) -> Policy:
+    """Return the policy of a saved agent, for the problem of the specification."""
+    manifest, state = unpack_archive(data, Path(f"the saved agent of {spec.name!r}"))
+    require_agent(manifest, f"the saved agent of {spec.name!r}")
+    saved = manifest["policy"]
+    if (_shape(Problem.from_dict(manifest["problem"])), saved["name"]) != (
+        _shape(spec.problem),
+        spec.policy,
+    ):
+        raise InvalidSpec(
+            f"the saved agent is a {saved['class']} for other features, levels, actions or another "
+            "policy than the file says: save it anew, or correct the file."
+        )
+    wanted = scaled_parameters(policy_named(spec.policy), spec.problem, spec.parameters)
+    for name, value in wanted.items():
+        before = saved["parameters"].get(name)
+        if before != value and not _nearly(before, value):
+            raise InvalidParameter(
+                f"{name} = {value!r} on the policy's own scale, and the saved agent was made with "
+                f"{before!r}: leave it out, or save an agent anew."
+            )
+    return restored_policy(spec.problem, saved, state, None)
+
+
+def require_agent(manifest: Mapping[str, Any], where: str) -> None:
+    """Refuse an archive that holds something else than an agent."""
+    if manifest.get("kind") != AGENT:
+        raise ForeignFile(
+            f"{where} holds {manifest.get('kind')!r}, not an agent: give a file that Agent.save "
+            "wrote."
+        )
+
+
+def _shape(problem: Problem) -> tuple[Any, ...]:
+    """Return what a policy's codes mean; prices and rewards may have changed since it was saved."""
+    return tuple((it.name, it.levels) for it in problem.features), problem.actions
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _nearly(one: Any, other: Any) -> bool:
+    """Whether they are the same number but for the rounding of a scale."""
+    return _is_number(one) and _is_number(other) and math.isclose(one, other)
+
+
+def restored_policy(
+    problem: Problem,
+    saved: Mapping[str, Any],
+    state: Mapping[str, NDArray[Any]],
+    factory: Callable[..., Policy] | None,
+) -> Policy:
+    """Make a policy again from what `Agent.save` wrote of it."""
+    if factory is None and saved["name"] is None:
+        raise SaveError(
+            f"the file holds a {saved['class']}, which is not in the registry, so it cannot be "
+            "made from its name: give load its class as policy=..."
+        )
+    make = policy_named(saved["name"]) if factory is None else factory
+    try:
+        policy = make(problem, seed=0, **saved["parameters"])
+        policy.set_state(state)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, ThriftyError):
+            raise
+        raise SaveError(
+            f"a {saved['class']} was saved, and what is made now cannot take its state "
+            f"({error!r}): load it with the class that was saved."
+        ) from error
+    policy.rounds = saved["rounds"]
+    _restore_generator(policy, saved["generator"])
+    return policy
+
+
+def _restore_generator(policy: Policy, state: Mapping[str, Any]) -> None:
+    if type(policy.rng.bit_generator).__name__ != state["bit_generator"]:
+        policy.rng = np.random.Generator(getattr(np.random, state["bit_generator"])())
+    policy.rng.bit_generator.state = state
+
+
+def described_policy(policy: Policy) -> dict[str, Any]:
+    """Return what `restored_policy` needs besides the state, as JSON values."""
+    return {
+        "name": registered_name(policy),
+        "class": type(policy).__qualname__,
+        "parameters": _plain(policy.parameters),
+        "rounds": policy.rounds,
+        "generator": _plain(policy.rng.bit_generator.state),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's numbers and arrays as JSON values."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
