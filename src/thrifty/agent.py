@@ -191,7 +191,7 @@ class Agent:
         )
         self._open[self._next_id] = record
         self._next_id += 1
-        return self._view(record)
+        return _view(self.problem, record)
 
     def observe(
         self,
@@ -227,7 +227,7 @@ class Agent:
         # Only now: what is refused changes nothing.
         record.observe(bought)
         record.decide(decision)
-        return self._view(record)
+        return _view(self.problem, record)
 
     def tell(
         self, case: Case | int | str, reward: float | None = None, *, outcome: str | None = None
@@ -258,7 +258,7 @@ class Agent:
 
     def case(self, case: Case | int | str) -> Case:
         """Return what to do next in an open case, for instance after `load`."""
-        return self._view(self._find_open(case))
+        return _view(self.problem, self._find_open(case))
 
     def explain(self, case: Case | int | str) -> dict[str, Any]:
         """Say what is known of a case, and why it was decided as it was, in JSON values.
@@ -324,15 +324,6 @@ class Agent:
         agent._next_id = manifest["next_id"]
         return agent
 
-    def _view(self, record: CaseRecord) -> Case:
-        names, places = self.problem.feature_names, record.places
-        buy = tuple([names[i] for i in places])
-        price = None
-        if buy and self.problem.prices is not None:
-            price = self.problem.prices.total(buy, [names[i] for i in record.owned()])
-        action = None if record.action is None else self.problem.actions[record.action]
-        return Case(record.id, buy, action, price, self.problem.rewards.unit)
-
     def _find_open(self, case: Case | int | str) -> CaseRecord:
         key = self._require_issued(case)
         if key not in self._open:
@@ -358,6 +349,16 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self.policy!r}, {len(self._open)} open cases)"
+
+
+def _view(problem: Problem, record: CaseRecord) -> Case:
+    names = problem.feature_names
+    buy = tuple([names[i] for i in record.places])
+    price = None
+    if buy and problem.prices is not None:
+        price = problem.prices.total(buy, [names[i] for i in record.owned()])
+    action = None if record.action is None else problem.actions[record.action]
+    return Case(record.id, buy, action, price, problem.rewards.unit)
 
 
 def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, CaseRecord]:

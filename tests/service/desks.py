@@ -11,8 +11,9 @@ from small_service import policy_text, run_apart
 from thrifty.policy_file import parse_spec, read_spec
 from thrifty.service.books import Book
 from thrifty.service.decisions import Opening, Seen
-from thrifty.service.desk import Desk, Settings
+from thrifty.service.desk import Desk
 from thrifty.service.events import Event
+from thrifty.service.served import Settings
 from thrifty.service.stores import open_store
 from thrifty.specification import PolicySpec
 

@@ -34,8 +34,9 @@ from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.answers import case_view
 from thrifty.service.decisions import Opening, Seen
-from thrifty.service.desk import Desk, Settings
+from thrifty.service.desk import Desk
 from thrifty.service.model import Model, reasons_of
+from thrifty.service.served import Settings
 from thrifty.service.stores import open_store
 from thrifty.specification import PolicySpec
 

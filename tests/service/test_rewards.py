@@ -8,8 +8,8 @@ import pytest
 from service.desks import DAY, Office, in_office
 from thrifty.errors import OutOfTurn, RoundClosed
 from thrifty.service.answers import case_view
-from thrifty.service.desk import Settings
 from thrifty.service.metrics import Meter, rendered
+from thrifty.service.served import Settings
 
 
 @pytest.mark.parametrize(

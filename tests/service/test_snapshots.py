@@ -34,7 +34,7 @@ def store(tmp_path: Path) -> Store:
         await it.acted()
         await it.open()
         while it.desk.books and not list(it.desk.store.snapshots(it.book.spec)):
-            shelf = it.desk._shelves["default", "lending"]
+            shelf = it.desk._served["default", "lending"]
             await asyncio.sleep(0.05)
             await it.desk._save_snapshot(shelf)
 

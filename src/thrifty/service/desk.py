@@ -10,15 +10,12 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import islice
-from time import monotonic
 from typing import Any, TypeVar
 
 from thrifty.errors import (
     BrokenLog,
     KeyReused,
-    SaveError,
     StoreError,
     StoreUnavailable,
     ThriftyError,
@@ -33,7 +30,7 @@ from thrifty.service.committing import Committer
 from thrifty.service.decisions import Opening, Seen, Ticket
 from thrifty.service.events import Event, Position, new_case_id, now
 from thrifty.service.model import smoke_test
-from thrifty.service.snapshots import freeze, thaw
+from thrifty.service.served import ServedPolicy, Settings, recovered
 from thrifty.service.stores.base import Lease, LeaseLost, Store
 from thrifty.specification import PolicySpec
 
@@ -42,36 +39,6 @@ log = logging.getLogger("thrifty.service")
 T = TypeVar("T")
 _MOST_TRIES = 20
 _READ_TOGETHER = 2000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a desk works; the defaults suit one process on one machine."""
-
-    most_open: int = 100_000
-    """Cases that a policy may have open at once."""
-    tick: float = 0.25
-    """Seconds between two looks at deadlines, leases and snapshots."""
-    poll: float = 0.05
-    """Seconds between two looks at what other replicas wrote."""
-    snapshot_events: int = 2000
-    snapshot_seconds: float = 60.0
-    lease_seconds: float = 3.0
-    patience: float = 10.0
-    """Seconds for which a lost connection to a shared store is waited for."""
-
-
-@dataclass
-class _Shelf:
-    """A book, and what belongs to it in this process alone."""
-
-    book: Book
-    lease: Lease | None = None
-    snapshot_time: float = field(default_factory=monotonic)
-    settling: set[str] = field(default_factory=set)
-    news: int = 0
-    """Events of the policy since the last snapshot, and of all policies."""
-    passed: int = 0
 
 
 class Desk:
@@ -98,10 +65,10 @@ class Desk:
             smoke_test(spec)  # what cannot be made is refused before anything is written
         for spec in specs:
             store.declare(spec)
-        self._shelves = {
-            (spec.tenant, spec.name): _Shelf(self._recovered(spec)) for spec in store.specs()
+        self._served = {
+            (spec.tenant, spec.name): ServedPolicy(recovered(store, spec)) for spec in store.specs()
         }
-        positions = [shelf.book.position for shelf in self._shelves.values()]
+        positions = [served.book.position for served in self._served.values()]
         self.position = min(positions, default=Position())
         self._last: Event | None = None
         self._catch_up()
@@ -112,7 +79,7 @@ class Desk:
     @property
     def books(self) -> Mapping[tuple[str, str], Book]:
         """The books by tenant and policy."""
-        return {name: shelf.book for name, shelf in self._shelves.items()}
+        return {name: served.book for name, served in self._served.items()}
 
     @property
     def queue(self) -> int:
@@ -121,20 +88,20 @@ class Desk:
 
     def book(self, tenant: str, policy: str) -> Book:
         """Return the book of a policy."""
-        shelf = self._shelves.get((tenant, policy))
-        if shelf is None:
-            known = ", ".join(name for owner, name in self._shelves if owner == tenant) or "none"
+        served = self._served.get((tenant, policy))
+        if served is None:
+            known = ", ".join(name for owner, name in self._served if owner == tenant) or "none"
             raise UnknownName(f"there is no policy {policy!r}: there is {known}.")
-        return shelf.book
+        return served.book
 
     def leads(self, book: Book) -> bool:
         """Whether this process closes the policy's cases and saves its snapshots."""
-        return self._shelves[book.spec.tenant, book.spec.name].lease is not None
+        return self._served[book.spec.tenant, book.spec.name].lease is not None
 
     async def start(self) -> None:
         """Begin to commit, to follow the log and to watch deadlines."""
-        for shelf in self._shelves.values() if self.store.exclusive else ():
-            shelf.lease = self.store.acquire(shelf.book.spec.id, self.holder, 0)
+        for served in self._served.values() if self.store.exclusive else ():
+            served.lease = self.store.acquire(served.book.spec.id, self.holder, 0)
         loops = [self._committer.run(), self._watch()]
         if not self.store.exclusive:
             loops.append(self._follow())
@@ -148,10 +115,10 @@ class Desk:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for shelf in self._shelves.values():
+        for served in self._served.values():
             with contextlib.suppress(StoreError):
-                await self._save_snapshot(shelf)
-                await self._hand_over(shelf)
+                await self._save_snapshot(served)
+                await self._in_thread(served.hand_over, self.store, self.holder)
         self._committer.close()
         self._threads.shutdown()
         self.store.close()
@@ -214,7 +181,10 @@ class Desk:
     async def case(self, tenant: str, case_id: str) -> tuple[PolicySpec, Case]:
         """Return everything that the log knows of a case."""
         events = (await self._in_thread(self.store.cases, [case_id])).get(case_id)
-        return self._known(tenant, case_id, events)
+        if not events or events[0].tenant != tenant:
+            raise UnknownRound(f"there is no case {case_id!r}: use the id that opening it gave.")
+        spec = self.book(tenant, events[0].policy).spec
+        return spec, Case.of(spec.problem, events)
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         """Let a call that waits for the store wait elsewhere."""
@@ -222,19 +192,11 @@ class Desk:
 
     async def _find(self, tenant: str, case_id: str) -> tuple[Book, Case]:
         if self.store.exclusive:
-            for (owner, _), shelf in self._shelves.items():
-                if owner == tenant and case_id in shelf.book.cases:
-                    return shelf.book, shelf.book.cases[case_id]
+            for (owner, _), served in self._served.items():
+                if owner == tenant and case_id in served.book.cases:
+                    return served.book, served.book.cases[case_id]
         spec, case = await self.case(tenant, case_id)
         return self.book(tenant, spec.name), case
-
-    def _known(
-        self, tenant: str, case_id: str, events: list[Event] | None
-    ) -> tuple[PolicySpec, Case]:
-        if not events or events[0].tenant != tenant:
-            raise UnknownRound(f"there is no case {case_id!r}: use the id that opening it gave.")
-        spec = self.book(tenant, events[0].policy).spec
-        return spec, Case.of(spec.problem, events)
 
     async def _write(
         self, tenant: str, key: str, request: str, draft: Callable[[], Awaitable[Event]]
@@ -291,14 +253,14 @@ class Desk:
 
     def _fold(self, events: Sequence[Event]) -> None:
         for event in events:
-            shelf = self._shelves.get((event.tenant, event.policy))
-            if shelf is not None and event.position > shelf.book.position:
-                shelf.book.apply(event)
-                shelf.settling.discard(event.case)
-                shelf.news += 1
+            served = self._served.get((event.tenant, event.policy))
+            if served is not None and event.position > served.book.position:
+                served.book.apply(event)
+                served.settling.discard(event.case)
+                served.news += 1
             self._last, self.position = event, event.position
-        for shelf in self._shelves.values():
-            shelf.passed += len(events)
+        for served in self._served.values():
+            served.passed += len(events)
 
     def _catch_up(self) -> None:
         while events := self.store.read(self.position, _READ_TOGETHER):
@@ -343,62 +305,39 @@ class Desk:
             self._recover()
             if self.ready:
                 log.info("ready again")
-        for shelf in self._shelves.values():
-            shelf.lease = await self._in_thread(
-                self.store.acquire, shelf.book.spec.id, self.holder, self.settings.lease_seconds
+        for served in self._served.values():
+            served.lease = await self._in_thread(
+                self.store.acquire, served.book.spec.id, self.holder, self.settings.lease_seconds
             )
-            if shelf.lease is not None:
-                await self._settle(shelf, shelf.lease)
-                if self._snapshot_due(shelf):
-                    await self._try_snapshot(shelf)
+            if served.lease is not None:
+                await self._settle(served, served.lease)
+                if served.snapshot_due(self.settings):
+                    await self._try_snapshot(served)
 
-    async def _settle(self, shelf: _Shelf, lease: Lease) -> None:
+    async def _settle(self, served: ServedPolicy, lease: Lease) -> None:
         """Close the cases whose deadline has passed."""
         at = self.clock()
-        overdue = (it for it in shelf.book.overdue(at) if it.id not in shelf.settling)
-        drafts = [decisions.settle(shelf.book.spec, it, at) for it in islice(overdue, 1000)]
-        shelf.settling.update(draft.case for draft in drafts)
+        overdue = (it for it in served.book.overdue(at) if it.id not in served.settling)
+        drafts = [decisions.settle(served.book.spec, it, at) for it in islice(overdue, 1000)]
+        served.settling.update(draft.case for draft in drafts)
         held = None if self.store.exclusive else lease
         outcomes = await asyncio.gather(
             *(self._committer.append(draft, held) for draft in drafts), return_exceptions=True
         )
         for draft, outcome in zip(drafts, outcomes, strict=True):
             if not isinstance(outcome, Event):  # it was refused, or somebody else was faster
-                shelf.settling.discard(draft.case)
+                served.settling.discard(draft.case)
             if isinstance(outcome, LeaseLost):
-                shelf.lease = None
+                served.lease = None
 
-    def _snapshot_due(self, shelf: _Shelf) -> bool:
-        every, seconds = self.settings.snapshot_events, monotonic() - shelf.snapshot_time
-        waited = shelf.news > 0 and seconds >= self.settings.snapshot_seconds
-        return waited or shelf.news >= every or shelf.passed >= 10 * every
-
-    async def _try_snapshot(self, shelf: _Shelf) -> None:
+    async def _try_snapshot(self, served: ServedPolicy) -> None:
         """Save a snapshot if that can be done; without it only a start takes longer."""
         try:
-            await self._save_snapshot(shelf)
+            await self._save_snapshot(served)
         except StoreError as error:
-            log.warning("no snapshot of %s was saved: %s", shelf.book.spec.id, error)
+            log.warning("no snapshot of %s was saved: %s", served.book.spec.id, error)
 
-    async def _save_snapshot(self, shelf: _Shelf) -> None:
-        if shelf.lease is None or not shelf.passed:
-            return
-        spec, position, lease = shelf.book.spec, self.position, shelf.lease
-        pack = freeze(shelf.book, self.store.id, self._last)
-        shelf.snapshot_time, shelf.news, shelf.passed = monotonic(), 0, 0
-        await self._in_thread(lambda: self.store.save_snapshot(spec, position, pack(), lease))
-
-    async def _hand_over(self, shelf: _Shelf) -> None:
-        """Let the lease end now, so that nobody has to wait for it."""
-        if shelf.lease is not None:
-            await self._in_thread(self.store.acquire, shelf.book.spec.id, self.holder, 0)
-            shelf.lease = None
-
-    def _recovered(self, spec: PolicySpec) -> Book:
-        """Return the book of the newest snapshot that holds, or an empty one."""
-        for data in self.store.snapshots(spec):
-            try:
-                return thaw(data, spec, self.store)
-            except SaveError as error:
-                log.warning("a snapshot is not used, the log is read instead: %s", error)
-        return Book(spec)
+    async def _save_snapshot(self, served: ServedPolicy) -> None:
+        if served.lease is not None and served.passed:
+            save = served.snapshot_saver(self.store, self.position, self._last)
+            await self._in_thread(save)
