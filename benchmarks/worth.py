@@ -18,13 +18,13 @@ from benchmarks.kills import THRIFTY
 
 def written(folder: Path, rows: int) -> list[str]:
     """Write an example of so many rows, and return the command that judges it."""
-    cases, prices = folder / f"{rows}.csv", folder / "prices.toml"
+    cases, policy = folder / f"{rows}.csv", folder / "policy.toml"
     example = [str(THRIFTY), "example", "lending"]
     with cases.open("w") as file:
         subprocess.run([*example, "--rows", str(rows)], stdout=file, check=True)
-    with prices.open("w") as file:
-        subprocess.run([*example, "--prices"], stdout=file, check=True)
-    return [str(THRIFTY), "worth", str(cases), "--prices", str(prices), "--out", str(folder / "o")]
+    with policy.open("w") as file:
+        subprocess.run([*example, "--policy"], stdout=file, check=True)
+    return [str(THRIFTY), "worth", str(cases), "--policy", str(policy), "--out", str(folder / "o")]
 
 
 def measured(command: list[str]) -> tuple[float, float]:
