@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -24,6 +25,14 @@ from thrifty.errors import (
 )
 
 SEEN = {"values": {"income": "low", "history": "clean"}, "costs": {"income": 0.5, "history": 1.5}}
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for something: a replica folds what was written a moment later."""
+    until = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def opened(client: httpx.Client) -> str:
@@ -95,14 +104,15 @@ def test_health_and_metrics(running: httpx.Client) -> None:
     case = opened(running)
     post(running, f"/v1/cases/{case}/observations", SEEN)
     post(running, f"/v1/cases/{case}/reward", {"reward": 1})
-    time.sleep(0.3)  # a replica folds what others wrote a moment later
+    lag = r'thrifty_reward_lag_seconds_bucket\{le="1.0",policy="lending"\} [1-9]'
+    eventually(lambda: re.search(lag, running.get("/metrics").text) is not None)
     page = running.get("/metrics").text
     for line in (
         r'thrifty_decisions_total\{kind="buy",policy="lending"\} [1-9]',
         r'thrifty_spend_total\{feature="income",policy="lending"\} \d',
         r'thrifty_unavailable_total\{feature="income",policy="lending"\} \d',
         r'thrifty_reward\{policy="lending",unit="EUR"\}',
-        r'thrifty_reward_lag_seconds_bucket\{le="1.0",policy="lending"\} [1-9]',
+        r'thrifty_decisions_total\{kind="buy more",policy="steps"\} \d',
         r'thrifty_noticed_total\{kind="restart",policy="lending"\} 0',
         r'thrifty_request_seconds_count\{status="2xx",step="observe"\} [1-9]',
         r"thrifty_queue 0.0",
@@ -174,7 +184,7 @@ def test_slow_senders_are_sent_away(running: httpx.Client) -> None:
 
 def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
     """An empty body means something, the missing one of a lost connection does not."""
-    before = running.get("/v1/policies/lending").json()["counts"].get("opened", 0)
+    before = _opened_so_far(running)
     head = (
         b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 21\r\n"
         b"Content-Type: application/json\r\nIdempotency-Key: cut-off\r\n\r\n"
@@ -186,8 +196,12 @@ def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
     again = post(running, "/v1/policies/lending/cases", {"free": {"age": 44}}, "cut-off")
     assert again.status_code == 201, again.text
     assert running.get(f"/v1/cases/{again.json()['case']}").json()["free"] == {"age": 44.0}
-    time.sleep(0.2)  # a replica shows what it has folded
-    assert running.get("/v1/policies/lending").json()["counts"]["opened"] == before + 1
+    eventually(lambda: _opened_so_far(running) > before)
+    assert _opened_so_far(running) == before + 1
+
+
+def _opened_so_far(client: httpx.Client) -> int:
+    return int(client.get("/v1/policies/lending").json()["counts"].get("opened", 0))
 
 
 def test_the_client(running: httpx.Client) -> None:

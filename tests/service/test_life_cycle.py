@@ -4,19 +4,15 @@ The watch looks when the test says so, so that requests also meet cases whose de
 and which nobody has closed yet.
 """
 
-import asyncio
 import hashlib
 import itertools
-import threading
 import tomllib
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
@@ -31,6 +27,7 @@ from hypothesis.stateful import (
 import ladder
 from postgres_server import PostgresServer
 from service.desks import DAY, QUICK, Clock, Office, parse_spec
+from service.lives import HIGH, HIGHEST, LOW, LOWEST, PAYS, Life, Loop, Place, Rules
 from small_service import OUTCOMES, ladder_text
 from thrifty import policies
 from thrifty.errors import InvalidField, KeyReused, RoundError, ThriftyError
@@ -44,16 +41,6 @@ from thrifty.service.stores import open_store
 # Measured: 105 lives of 50 steps on SQLite, 36 on PostgreSQL.
 EXAMPLES = {"sqlite": 35, "postgres": 12}
 STEPS = 50
-LOW, HIGH = -900.0, 120.0
-FEATURES = ("income", "history", "score", "fraud", "address")
-HIGHEST = {"income": "high", "history": "clean", "score": "good", "fraud": "no", "address": "old"}
-LOWEST = {"income": "low", "history": "none", "score": "bad", "fraud": "yes", "address": "new"}
-PRICES = {"income": 0.4, "history": 1.5, "score": 2.5, "fraud": 2.5}
-FEE, BUREAU = 0.6, {"income", "history"}
-PAYS = {
-    "decline": {"repaid": 0.0, "default": 0.0},
-    "approve": {"repaid": HIGH, "default": LOW},
-}
 EVERYTHING = (
     *("opened", "observed", "rewarded", "abandoned", "expired", "default learnt", "late"),
     *("acted at once", "bought more", "could not be had", "list price", "by bundle", "outcome"),
@@ -64,117 +51,6 @@ EVERYTHING = (
 USES = {"first": ["learnt", "extra"], "last": ["noted", "noted learnt"]}
 USES["sum"] = USES["last"]
 UNATTENDED = replace(QUICK, tick=1e6)
-
-
-class Loop:
-    """An event loop in a thread of its own."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever)
-        self.thread.start()
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        future: Future[Any] = asyncio.run_coroutine_threadsafe(work, self.loop)
-        return future.result(30)
-
-    def close(self) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
-        self.loop.close()
-
-
-class Place:
-    """Where a store is: empty for each life, and robbed of its snapshots at will."""
-
-    def __init__(self, folder: Path, server: PostgresServer | None) -> None:
-        self._folder, self._numbers = folder, itertools.count()
-        self._url = None if server is None else server.new_database()
-        self.address = ""
-
-    def clear(self) -> None:
-        self.address = self._url or str(self._folder / f"{next(self._numbers)}.db")
-        if self._url is not None:
-            open_store(self._url).close()
-            self._execute("TRUNCATE events, policies, snapshots, leases, facts RESTART IDENTITY")
-
-    def lose_snapshots(self, count: int) -> None:
-        """Lose the newest ones."""
-        if self._url is not None:
-            newest = "SELECT ctid FROM snapshots ORDER BY transaction DESC, seq DESC LIMIT"
-            self._execute(f"DELETE FROM snapshots WHERE ctid IN ({newest} {count})")
-            return
-        files = sorted(Path(f"{self.address}.snapshots").glob("*"), reverse=True)
-        for path in files[:count]:
-            path.unlink()
-
-    def _execute(self, statement: str) -> None:
-        with psycopg.connect(str(self._url)) as connection:
-            connection.execute(statement.encode())
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What a policy file says about rewards."""
-
-    kind: str
-    default: float | None
-    late: bool
-
-    @property
-    def text(self) -> str:
-        text = f'rule = "{self.kind}"\ndeadline = "1d"\nlearn_late = {str(self.late).lower()}'
-        return text if self.default is None else f"{text}\ndefault = {self.default}"
-
-
-@dataclass
-class Life:
-    """What a case must be."""
-
-    deadline: int
-    buy: list[str] = field(default_factory=list)
-    known: set[str] = field(default_factory=set)
-    had: set[str] = field(default_factory=set)
-    missed: set[str] = field(default_factory=set)
-    action: str | None = None
-    status: str = "open"
-    end: str | None = None
-    noted: list[float] = field(default_factory=list)
-    learnt: float | None = None
-
-    @property
-    def acted(self) -> bool:
-        return self.action is not None
-
-    def decided(self, event: Event) -> None:
-        """Take a purchase, which must be a sensible one, or the action."""
-        buy, self.action = event.body.get("buy", []), event.body.get("action")
-        assert (not buy) == self.acted
-        assert not set(buy) & (self.known | self.had | self.missed)
-        both = {"score", "fraud"} - self.known
-        assert not set(buy) & both or set(buy) == both  # what is sold together comes together
-        self.buy = buy
-        if self.acted:
-            self.status = "acted"
-
-    def listed(self, names: set[str]) -> dict[str, float]:
-        """What these cost by the list if they are had together: the fee is on the first."""
-        prices = {name: PRICES[name] for name in FEATURES if name in names & PRICES.keys()}
-        first = next((name for name in prices if name in BUREAU), None)
-        if first is not None and not self.had & BUREAU:
-            prices[first] += FEE
-        return prices
-
-    def due(self, rules: Rules) -> float | None:
-        """What the deadline makes the policy learn."""
-        if self.status != "acted" or self.learnt is not None:
-            return None
-        if not self.noted:
-            return rules.default
-        return self.noted[-1] if rules.kind == "last" else min(HIGH, max(LOW, sum(self.noted)))
-
-    def close(self, end: str) -> None:
-        self.status, self.end = "closed", end
 
 
 @dataclass(frozen=True)
