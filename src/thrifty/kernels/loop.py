@@ -9,7 +9,7 @@ import numpy as np
 from thrifty.kernels.arrays import Bools, Floats, Ints
 from thrifty.kernels.borrow import borrowed
 from thrifty.kernels.compile import jit
-from thrifty.kernels.sales import add_fees, deliver
+from thrifty.kernels.sales import add_fees, deliver, sold_alone
 from thrifty.kernels.steps import choose_action, choose_features, has_room, read_prices, update
 
 
@@ -30,7 +30,9 @@ def run(
     contexts, rewards, costs, free, sales = borrowed(world)
     observed, actions, gained, paid = borrowed(out)
     n_features = contexts.shape[1]
+    plain = sold_alone(sales, free)  # as in the paper: nothing is free, shared or bundled
     available = np.ones(rewards.shape[1], dtype=np.bool_)
+    known = np.full(n_features, -1)
     codes = np.empty(n_features, dtype=np.int64)
     prices = np.empty(n_features)
     for t in range(start, actions.size):
@@ -38,15 +40,18 @@ def run(
             return t
         read_prices(state, costs[t])
         mask = observed[t]
+        if not plain:
+            for i in range(n_features):
+                known[i] = contexts[t, i] if free[i] else -1
+        purpose = choose_features(state, known, draws[0][t], mask)
+        if not plain:
+            deliver(sales, free, mask)
         for i in range(n_features):
-            codes[i] = contexts[t, i] if free[i] else -1
-        purpose = choose_features(state, codes, draws[0][t], mask)
-        deliver(sales, free, mask)
-        for i in range(n_features):
+            codes[i] = contexts[t, i] if mask[i] else known[i]
             prices[i] = costs[t, i] if mask[i] else np.nan
-        add_fees(sales, mask, prices)
+        if not plain:
+            add_fees(sales, mask, prices)
         for i in range(n_features):
-            codes[i] = contexts[t, i] if mask[i] or free[i] else -1
             paid[t] += prices[i] if mask[i] else 0.0
         actions[t] = choose_action(state, codes, available, draws[1][t], purpose)
         gained[t] = rewards[t, actions[t]]

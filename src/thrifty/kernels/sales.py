@@ -9,6 +9,15 @@ from thrifty.kernels.compile import inner
 
 
 @inner
+def sold_alone(sales: Any, free: Bools) -> bool:
+    """Whether every feature is for sale, alone and without a fee."""
+    for i in range(free.size):
+        if free[i] or sales.groups[i] >= 0 or sales.bundles[i] >= 0:
+            return False
+    return True
+
+
+@inner
 def deliver(sales: Any, free: Bools, mask: Bools) -> None:
     """Drop what is free from a purchase, and add what is sold together with the rest."""
     n = mask.size
