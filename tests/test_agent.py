@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,21 @@ from thrifty.errors import (
     ForeignFile,
     InvalidField,
     InvalidParameter,
+    InvalidSpec,
     OutOfTurn,
     RoundClosed,
     SaveError,
     ThriftyError,
     UnknownName,
     UnknownRound,
+    UnsupportedVersion,
 )
 from thrifty.policies import POLICIES
 from thrifty.policy import Policy
 from thrifty.problem import Bundle, Feature, Group, PriceList, Problem, RewardRange
 from thrifty.rounds import Observation, Purchase
 from thrifty.saving import write_archive
+from thrifty.specification import PolicySpec
 
 PROBLEM = Problem(
     features=(Feature("health", ("poor", "good")), Feature("form", ("a", "b", "c"))),
@@ -346,6 +350,14 @@ BAD_CALLS: dict[str, tuple[Callable[[Agent], object], type[ThriftyError], str]] 
     ),
     "reward before action": (lambda a: a.tell(1, 1), OutOfTurn, "no action yet"),
     "second action": (lambda a: a.observe(3, VALUES, COSTS), OutOfTurn, "already"),
+    "a list of values": (lambda a: a.observe(1, ["good"]), InvalidField, "not a mapping"),  # type: ignore[arg-type]
+    "a list of free values": (lambda a: a.ask(free=["good"]), InvalidField, "not a mapping"),  # type: ignore[arg-type]
+    "a number of actions": (lambda a: a.ask(available=3), InvalidField, "not a list"),  # type: ignore[arg-type]
+    "an array as value": (
+        lambda a: a.observe(1, {"form": np.array([1, 2])}, COSTS),
+        InvalidField,
+        r"^values\.form",
+    ),
     "no reward": (lambda a: a.tell(3), InvalidField, "or the outcome"),
     "nan reward": (lambda a: a.tell(3, math.nan), InvalidField, "nan"),
     "large reward": (lambda a: a.tell(3, 1.5), InvalidField, r"in \[0, 1\]"),
@@ -375,6 +387,68 @@ def test_a_refused_call_says_why_and_changes_nothing(
     with pytest.raises(error, match=message):
         call(agent)
     assert memory(agent) == before
+
+
+def test_a_bundle_is_paid_whole_however_much_of_it_is_new() -> None:
+    policy = Everything(BLOOD, seed=1)
+    agent = Agent(BLOOD, policy)
+    case = agent.ask(free={"sex": "f", "TSH": 1.0, "T3": 1.0, "history": "clean"})
+    assert (case.buy, case.expected_price) == (("score",), 6.0)
+    agent.tell(agent.observe(case, {"score": "low"}), outcome="well")
+    assert policy.told[0][0].total_cost == pytest.approx(6 / 2000)
+
+
+def test_a_cost_is_reported_once() -> None:
+    agent = Agent(BLOOD, Everything(BLOOD, seed=1))
+    case = agent.ask()
+    for costs in ({"report": 6, "score": 1}, {"score": 1, "report": 6}):
+        with pytest.raises(InvalidField, match="reported twice"):
+            agent.observe(case, {"score": "low", "history": "clean"}, costs)
+
+
+def test_what_a_specification_demands_is_saved(tmp_path: Path) -> None:
+    spec = PolicySpec("thyroid", "linucb", BLOOD, free=("sex",))
+    agent = Agent.from_spec(spec)
+    agent.save(tmp_path / "a")
+    for it in (agent, Agent.load(tmp_path / "a")):
+        with pytest.raises(InvalidField, match=r"^free\.sex"):
+            it.ask()
+        with pytest.raises(InvalidField, match="at most 20000"):
+            it.observe(it.ask(free={"sex": "f"}), {"TSH": 1.0}, {"TSH": 1e6})
+
+
+def test_prices_in_force_are_saved(tmp_path: Path) -> None:
+    problem = Problem(PROBLEM.features, PROBLEM.actions, prices={"health": 0.5, "form": 0.5})
+    agent = Agent(problem, "sim-oos", seed=1)
+    agent.ask(prices={"health": 0.1, "form": 0.2})
+    agent.save(tmp_path / "a")
+    again = Agent.load(tmp_path / "a")
+    assert again.policy.get_state()["prices"].tolist() == [0.1, 0.2]
+
+
+def test_a_saved_agent_fits_its_specification_only(tmp_path: Path) -> None:
+    spec = PolicySpec("thyroid", "linucb", BLOOD)
+    Agent.from_spec(spec).save(tmp_path / "a")
+    saved = (tmp_path / "a").read_bytes()
+    assert Agent.from_spec(replace(spec, agent=saved)).problem == BLOOD
+    edges = Feature.number(
+        "TSH", edges=(0.3, 7.0), levels=BLOOD.features[0].levels[:3], missing=True
+    )
+    others = {
+        "edges": Problem((edges, *BLOOD.features[1:]), BLOOD.actions, BLOOD.outcomes, BLOOD.prices),
+        "range": Problem(
+            BLOOD.features, BLOOD.actions, BLOOD.outcomes, BLOOD.prices, RewardRange(-5000, 0)
+        ),
+    }
+    for problem in others.values():
+        with pytest.raises(InvalidSpec, match="other features, levels, edges"):
+            Agent.from_spec(replace(spec, problem=problem, agent=saved))
+
+
+def test_a_newer_file_is_refused(tmp_path: Path) -> None:
+    write_archive(tmp_path / "a", {"kind": "agent", "format": 99}, {})
+    with pytest.raises(UnsupportedVersion, match="format 99"):
+        Agent.load(tmp_path / "a")
 
 
 BAD_MONEY: dict[str, tuple[Callable[[Agent], object], str]] = {

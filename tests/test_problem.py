@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from thrifty.errors import InvalidProblem, UnknownName
-from thrifty.problem import Bundle, Feature, Group, PriceList, Problem
+from thrifty.problem import Bundle, Feature, Group, Outcomes, PriceList, Problem, RewardRange
 
 LOAN = Problem(
     features=(Feature("income", ("low", "high")), Feature("age", ("young", "middle", "old"))),
@@ -203,3 +203,32 @@ def test_prices_that_cannot_be_are_refused(make: Any, culprit: str) -> None:
 
 def priced(prices: PriceList) -> Problem:
     return Problem((Feature("a", ("0",)), Feature("b", ("0",))), ("x",), prices=prices)
+
+
+def test_a_range_beside_outcomes_is_kept() -> None:
+    table = {"x": 0.2, "y": {"good": 0.2, "bad": 0.8}}
+    problem = Problem((Feature("a", ("0",)),), ("x", "y"), outcomes=table, rewards=RewardRange())
+    assert Problem.from_dict(problem.to_dict()) == problem
+
+
+def test_the_level_of_missing_values_comes_after_the_intervals() -> None:
+    with pytest.raises(InvalidProblem, match="after them"):
+        Feature("n", ("(missing)", "low", "high"), edges=(5,), missing="(missing)")
+
+
+def test_equal_problems_have_equal_hashes() -> None:
+    one, other = PriceList({"a": 1, "b": 2}), PriceList({"b": 2, "a": 1})
+    assert one == other
+    assert hash(one) == hash(other)
+    rows: list[tuple[str, Any]] = [("x", 0), ("y", {"good": 1, "bad": -0.0})]
+    forward, backward = (
+        Outcomes(("good", "bad"), dict(rows)),
+        Outcomes(("good", "bad"), dict(rows[::-1])),
+    )
+    assert forward != backward, "the order of the actions matters"
+    assert hash(forward) == hash(Outcomes(("good", "bad"), {"x": 0, "y": {"good": 1, "bad": 0}}))
+
+
+def test_a_number_beyond_all_floats_keeps_its_sign() -> None:
+    age = Feature.number("age", edges=(18, 30))
+    assert [age.code(it) for it in (-(10**400), 10**400)] == [0, 2]

@@ -19,18 +19,10 @@ from thrifty.errors import (
     RoundClosed,
     UnknownRound,
 )
-from thrifty.lifecycle import (
-    ABANDONED,
-    REWARDED,
-    CaseRecord,
-    action_mask,
-    bought_of,
-    free_codes,
-    require_free,
-    reward_of,
-)
+from thrifty.lifecycle import ABANDONED, REWARDED, CaseRecord
 from thrifty.making import (
     AGENT,
+    FORMAT,
     described_policy,
     policy_of_name,
     policy_of_saved,
@@ -40,12 +32,11 @@ from thrifty.making import (
 from thrifty.parameters import Whole, as_float, check_parameter, is_whole
 from thrifty.policy import Policy
 from thrifty.problem import Problem
+from thrifty.reports import action_mask, bought_of, free_codes, require_free, reward_of
 from thrifty.rounds import Observation
 from thrifty.saving import read_archive, write_archive
 from thrifty.seeds import Seed
 from thrifty.specification import PolicySpec
-
-_FORMAT = 2
 
 
 class Agent:
@@ -211,7 +202,8 @@ class Agent:
             Values by feature: the name of a level, or a number. What could not be had is left out
             or None.
         costs : mapping
-            What was paid, by feature or by bundle. What is left out cost its list price.
+            What was paid, by feature or by bundle. A value whose cost is left out cost its list
+            price; what could not be had cost nothing unless a cost is given.
         available : iterable of str, optional
             The actions to choose from; None means all.
 
@@ -283,10 +275,12 @@ class Agent:
         """Write everything to one file, from which `load` continues bit for bit."""
         manifest = {
             "kind": AGENT,
-            "format": _FORMAT,
+            "format": FORMAT,
             "problem": self.problem.to_dict(),
             "policy": described_policy(self.policy),
             "keep": self._keep,
+            "free": list(self._free),
+            "most_cost": None if math.isinf(self._most_cost) else self._most_cost,
             "next_id": self._next_id,
             "open": [record.to_dict() for record in self._open.values()],
             "closed": [record.to_dict() for record in self._closed.values()],
@@ -315,13 +309,15 @@ class Agent:
         require_agent(manifest, str(path))
         problem = Problem.from_dict(manifest["problem"])
         made = restored_policy(problem, manifest["policy"], state, policy)
-        if manifest.get("format") != _FORMAT:  # release 0.1: what was open then had other steps
-            agent = cls(problem, made, keep=manifest["history"])
-        else:
-            agent = cls(problem, made, keep=manifest["keep"])
+        former = "format" not in manifest  # release 0.1: what was open then had other steps
+        agent = cls(problem, made, keep=manifest["history" if former else "keep"])
+        made.set_state(state)  # again: a new agent reads the list prices, which may be outdated
+        agent._next_id = manifest["next_id"]
+        if not former:
+            most, agent._free = manifest["most_cost"], tuple(manifest["free"])
+            agent._most_cost = math.inf if most is None else most
             agent._open = _records(manifest["open"])
             agent._closed = _records(manifest["closed"])
-        agent._next_id = manifest["next_id"]
         return agent
 
     def _find_open(self, case: Case | int | str) -> CaseRecord:

@@ -141,7 +141,7 @@ class Feature:
 
     def _code(self, value: Any) -> int:
         number = as_float(value)
-        if value is None or value != value:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             if self.missing is None:
                 raise UnknownName(
                     f"feature {self.name!r} has no level for missing values: give the value, or "
@@ -176,12 +176,13 @@ class Feature:
                 )
 
     def _require_intervals(self) -> None:
-        extra = {self.missing, self.other} - {None}
-        intervals = len(self.levels) - len(extra)
-        if intervals < len(self.edges) + 1:
+        needed = len(self.edges) + 1
+        intervals = self.levels[:needed]
+        if len(intervals) < needed or {self.missing, self.other} & set(intervals):
             raise InvalidProblem(
-                f"feature {self.name!r}: {len(self.edges)} edges make {len(self.edges) + 1} "
-                f"intervals, and there are {intervals} levels: name every interval, lowest first."
+                f"feature {self.name!r}: {len(self.edges)} edges make {needed} intervals, and its "
+                f"first {needed} levels are {_shown(intervals)}: name every interval, lowest "
+                "first, and the level of missing values after them."
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.errors import ForeignFile, InvalidParameter, InvalidSpec, SaveError, ThriftyError
+from thrifty.errors import (
+    ForeignFile,
+    InvalidParameter,
+    InvalidSpec,
+    SaveError,
+    ThriftyError,
+    UnsupportedVersion,
+)
 from thrifty.policies import policy_named, registered_name
 from thrifty.policy import Policy
 from thrifty.problem import Problem
@@ -19,8 +26,8 @@ from thrifty.seeds import Seed
 from thrifty.simulation import policy_maker, require_parameters
 from thrifty.specification import PolicySpec
 
-AGENT = "agent"
-"""What an archive with a saved agent calls itself."""
+AGENT, FORMAT = "agent", 2
+"""The kind and the format of an archive with a saved agent; release 0.1 wrote no format."""
 
 
 def policy_of_name(
@@ -59,13 +66,13 @@ def policy_of_saved(spec: PolicySpec, data: bytes) -> Policy:
     manifest, state = unpack_archive(data, Path(f"the saved agent of {spec.name!r}"))
     require_agent(manifest, f"the saved agent of {spec.name!r}")
     saved = manifest["policy"]
-    if (_shape(Problem.from_dict(manifest["problem"])), saved["name"]) != (
-        _shape(spec.problem),
-        spec.policy,
-    ):
+    shape = _shape if "format" in manifest else _former_shape
+    theirs = (shape(Problem.from_dict(manifest["problem"])), saved["name"])
+    if theirs != (shape(spec.problem), spec.policy):
         raise InvalidSpec(
-            f"the saved agent is a {saved['class']} for other features, levels, actions or another "
-            "policy than the file says: save it anew, or correct the file."
+            f"the saved agent is a {saved['class']} for other features, levels, edges, actions, "
+            "another range of rewards or another policy than the file says: save it anew, or "
+            "correct the file."
         )
     wanted = scaled_parameters(policy_named(spec.policy), spec.problem, spec.parameters)
     for name, value in wanted.items():
@@ -79,16 +86,26 @@ def policy_of_saved(spec: PolicySpec, data: bytes) -> Policy:
 
 
 def require_agent(manifest: Mapping[str, Any], where: str) -> None:
-    """Refuse an archive that holds something else than an agent."""
+    """Refuse an archive that does not hold an agent of this release or of 0.1."""
     if manifest.get("kind") != AGENT:
         raise ForeignFile(
             f"{where} holds {manifest.get('kind')!r}, not an agent: give a file that Agent.save "
             "wrote."
         )
+    if manifest.get("format", FORMAT) != FORMAT:
+        raise UnsupportedVersion(
+            f"{where} has format {manifest['format']!r}, and this release reads format {FORMAT}: "
+            "load it with the release that saved it."
+        )
 
 
 def _shape(problem: Problem) -> tuple[Any, ...]:
-    """Return what a policy's codes mean; prices and rewards may have changed since it was saved."""
+    """Return what a policy's codes and numbers mean; prices may have changed since it was saved."""
+    return problem.features, problem.actions, (problem.rewards.low, problem.rewards.high)
+
+
+def _former_shape(problem: Problem) -> tuple[Any, ...]:
+    """Return what release 0.1 saved of it."""
     return tuple((it.name, it.levels) for it in problem.features), problem.actions
 
 

@@ -197,10 +197,13 @@ class Outcomes:
         return found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Outcomes) and self.to_dict() == other.to_dict()
+        return isinstance(other, Outcomes) and self._rows() == other._rows()
 
     def __hash__(self) -> int:
-        return hash((self.names, self.table.tobytes()))
+        return hash(self._rows())
+
+    def _rows(self) -> tuple[Any, ...]:
+        return self.names, tuple((it, *row.values()) for it, row in self.rewards.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcomes as JSON values."""

@@ -139,8 +139,8 @@ def is_whole(value: Any) -> bool:
 def as_float(value: Any) -> float:
     """Return a real number as a float: nan if it is none, infinity if it is too large.
 
-    >>> as_float("1"), as_float(True), as_float(10**400)
-    (nan, nan, inf)
+    >>> as_float("1"), as_float(True), as_float(10**400), as_float(-(10**400))
+    (nan, nan, inf, -inf)
     """
     if type(value) is float:
         return value
@@ -149,7 +149,7 @@ def as_float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 def require_instance(value: Any, kind: type, name: str, hint: str = "") -> None:

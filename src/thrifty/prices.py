@@ -115,7 +115,7 @@ class PriceList:
                 )
 
     def __hash__(self) -> int:
-        return hash((tuple(self.prices.items()), self.groups, self.bundles))
+        return hash((frozenset(self.prices.items()), self.groups, self.bundles))
 
     def require_features(self, names: Sequence[str]) -> None:
         """Refuse prices of features that the problem does not have."""
@@ -134,6 +134,12 @@ class PriceList:
                     f"bundle {bundle.name!r} has the name of a feature: rename the bundle, since "
                     "costs are reported by name."
                 )
+
+    @property
+    def shared(self) -> set[str]:
+        """The features whose cost depends on what else is bought."""
+        grouped = {name for group in self.groups for name in group.features}
+        return grouped | {name for bundle in self.bundles for name in bundle.features}
 
     def expanded(self, names: Iterable[str]) -> list[str]:
         """Return the names with those added that are sold together with them."""
@@ -157,10 +163,15 @@ class PriceList:
         -------
         dict
             The setup fee of a group is added to the first of its features; the price of a bundle
-            is divided equally. None where no price is listed.
+            is divided equally among those of its features that are bought now. None where no
+            price is listed.
         """
         wanted, before = list(names), set(owned)
-        costs = {name: self._own_price(name) for name in wanted}
+        costs = {name: self.prices.get(name) for name in wanted}
+        for bundle in self.bundles:
+            members = [name for name in wanted if name in bundle.features]
+            if bundle.price is not None:
+                costs |= {name: bundle.price / len(members) for name in members}
         for group in self.groups:
             first = next((name for name in wanted if name in group.features), None)
             if first is not None and before.isdisjoint(group.features):
@@ -172,12 +183,6 @@ class PriceList:
         """Return the price of buying these features together, or None if one is not listed."""
         costs = list(self.costs(names, owned).values())
         return None if None in costs else math.fsum(it for it in costs if it is not None)
-
-    def _own_price(self, name: str) -> float | None:
-        for bundle in self.bundles:
-            if name in bundle.features and bundle.price is not None:
-                return bundle.price / len(bundle.features)
-        return self.prices.get(name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the list as JSON values; `from_dict` reverses it."""

@@ -207,7 +207,7 @@ class Problem:
             plain["outcomes"] = self.outcomes.to_dict()
         if self.prices is not None:
             plain["prices"] = self.prices.to_dict()
-        if self.rewards != RewardRange():
+        if self.outcomes is not None or self.rewards != RewardRange():
             scale = self.rewards
             plain["rewards"] = {"low": scale.low, "high": scale.high, "unit": scale.unit}
         return plain

@@ -15,6 +15,8 @@ from thrifty.problem import Feature, Outcomes, PriceList, Problem, RewardRange
 DEFAULT_TENANT = "default"
 COST_LIMIT = 10
 """A cost above this multiple of the range of rewards is refused as a slip."""
+CONTRACT = 2
+"""Marks specifications of this contract; release 0.1 wrote no such mark."""
 WEEK = 7 * 86400.0
 
 
@@ -104,7 +106,8 @@ class PolicySpec:
 
         That release kept neither outcomes nor the levels of missing values.
         """
-        former = {key: value for key, value in self.to_dict().items() if key != "outcomes"}
+        added = ("contract", "outcomes")
+        former = {key: value for key, value in self.to_dict().items() if key not in added}
         former["features"] = [
             {key: value for key, value in it.items() if key != "missing"}
             for it in former["features"]
@@ -120,6 +123,7 @@ class PolicySpec:
         problem, prices = self.problem, self.problem.prices or PriceList()
         sales = prices.to_dict()
         plain: dict[str, Any] = {
+            "contract": CONTRACT,
             "name": self.name,
             "tenant": self.tenant,
             "policy": self.policy,

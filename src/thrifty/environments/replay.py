@@ -47,8 +47,9 @@ class Replay:
     rewards : array_like of float, shape (T, A)
         What each action would have paid, in [0, 1].
     costs : array_like of float, shape (T, D)
-        What each feature would have cost, finite and at least 0. The setup fees of the problem's
-        groups are added to them; features of a bundle are sold together, each at its own cost.
+        What each feature would have cost, finite and at least 0, on the scale of the rewards. The
+        setup fees of the problem's groups, divided by its range of rewards, are added to them;
+        features of a bundle are sold together, each at its own cost.
     free : array_like of bool, shape (D,), optional
         The features that are known before anything is bought, at no cost.
     outcomes : array_like of int, shape (T,), optional

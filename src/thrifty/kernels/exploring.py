@@ -10,7 +10,7 @@ from thrifty.kernels.compile import inner
 from thrifty.kernels.scout_state import ScoutState, blind_mean
 
 YOUNG = 30
-"""So many rounds after a restart nothing is held against exploring."""
+"""Exploration is not penalised for this many rounds after a restart."""
 EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
 LEAST_MATTERING = 0.1
@@ -94,7 +94,7 @@ def _cheapness(state: ScoutState, loss: float) -> float:
 
 @inner
 def _price(state: ScoutState, explored: Bools) -> float:
-    """Return what a round that explores costs, when it may buy only so many of the features."""
+    """Return what a round that explores costs, within the limit on the number of features."""
     features = 0
     for i in range(explored.size):
         features += explored[i]

@@ -61,7 +61,7 @@ LEAST_CHANCE = 0.001
 ACTION_MEMORY = 0.98
 ENOUGH_TO_JUDGE, ENOUGH_FOR_SPREAD = 3.0, 8.0
 RECOGNITION = 150
-"""So many rounds after a restart a former regime may be recognised."""
+"""A former regime may be recognised for this many rounds after a restart."""
 MOST_AGE_RESTORED = 400
 RESTART, RESTORED, ROW_FORGOTTEN, PRICE_ALARM = 0, 1, 2, 3
 
@@ -101,7 +101,7 @@ def choose_features(state: ScoutState, known: Ints, draws: Floats, mask: Bools) 
 
 @inner
 def _keep_some(mask: Bools, kept: Mask, most: int, draw: float) -> None:
-    """Add the kept set, and drop others at random until at most so many features are left."""
+    """Add the kept set, and drop others at random until at most `most` features are left."""
     n = mask.size
     free = most
     others = 0

@@ -31,7 +31,7 @@ from thrifty.kernels.surprise import Surprise
 from thrifty.kernels.wide_rounds import WideRounds
 
 LIKELY_SIZE = 5
-"""Of very many features hardly more than so many matter."""
+"""Of very many features hardly more than this many matter."""
 
 BOOK = np.dtype(
     [

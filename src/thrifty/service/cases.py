@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import BrokenLog
-from thrifty.lifecycle import ACTED, CLOSED, EXPIRED, OPEN, Bought, CaseRecord, Decision, free_codes
+from thrifty.lifecycle import ACTED, CLOSED, EXPIRED, OPEN, Bought, CaseRecord, Decision
 from thrifty.problem import Problem
+from thrifty.reports import free_codes
 from thrifty.rounds import Observation
 from thrifty.service.events import (
     ABANDONED,

@@ -7,16 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.errors import RoundClosed
-from thrifty.lifecycle import (
-    Bought,
-    Decision,
-    action_mask,
-    bought_of,
-    finite_values,
-    free_codes,
-    require_free,
-    reward_of,
-)
+from thrifty.lifecycle import Bought, Decision, finite_values
+from thrifty.reports import action_mask, bought_of, free_codes, require_free, reward_of
 from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, Case, Reward
 from thrifty.service.events import (

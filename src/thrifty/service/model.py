@@ -78,11 +78,16 @@ class Model(Decider):
         """Return what features are expected to cost together, or None if that is not known.
 
         A feature costs what was paid for it on average, or its list price if it was never bought.
+        What shares a setup fee, or is sold in a bundle, costs its list price: what was paid for it
+        depends on what else was bought.
         """
         names, (sums, counts) = self.problem.feature_names, self._paid
         listed = self.problem.list_prices([names[i] for i in places], [names[i] for i in owned])
+        shared = set() if self.problem.prices is None else self.problem.prices.shared
         prices = [
-            sums[i].item() / counts[i].item() if counts[i] else price
+            sums[i].item() / counts[i].item()
+            if counts[i] and (price is None or names[i] not in shared)
+            else price
             for i, price in zip(places, listed, strict=True)
         ]
         known = [price for price in prices if price is not None]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from thrifty.agent import Agent
 from thrifty.errors import InvalidTable, ThriftyError
-from thrifty.lifecycle import free_codes
+from thrifty.reports import free_codes
 from thrifty.rounds import Observation
 from thrifty.service.books import Book
 from thrifty.service.events import OPENED, Event
@@ -78,8 +78,9 @@ class _Careful(Model):
 
 
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:
-    free = event.body["free"]
-    known = {} if "contract" not in event.body else free_codes(spec.problem, free)
+    free, former = event.body["free"], "contract" not in event.body
+    known = {} if former else free_codes(spec.problem, free)
     seen = Observation.of_free(spec.problem, known)
     places = model.decide(seen, step=0, case=event.case).places
-    return {spec.problem.feature_names[i] for i in places}.difference(free, spec.free)
+    wanted = {spec.problem.feature_names[i] for i in places}
+    return wanted.difference(free, spec.free) if former else wanted
