@@ -72,7 +72,11 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "edges a number": ("[30, 60]", "30", "feature 'age': edges is 30: give a list of increasing"),
     "edges true": ("[30, 60]", "[true]", "feature 'age': edges is [True]: give a list of inc"),
     "256 intervals": ("[30, 60]", f"{list(range(255))}", "255 edges make 256 intervals, and at"),
-    "edges without levels": ("[1.5, 3]", "[1, 2, 3]", "3 edges make 4 intervals, and there are 3"),
+    "edges without levels": (
+        "[1.5, 3]",
+        "[1, 2, 3]",
+        "3 edges make 4 intervals, and its first 4 levels",
+    ),
     "edges of a category": ("edges = [30, 60]", 'kind = "text"\nedges = [3]', "kind is 'text'"),
     "missing empty": ('"unknown"', '""', "feature 'age': missing is '': give true, which names"),
     "missing a number": ('missing = "unknown"', "missing = -1", "'age': missing is -1: give true"),

@@ -76,7 +76,9 @@ def test_a_warmed_up_agent_goes_on_where_it_was(tmp_path: Path) -> None:
     assert warm.digest != spec.digest
     other = replace(warm.problem, actions=("a", "b"))
     for wrong in (replace(warm, problem=other), replace(warm, policy="ucb1")):
-        with pytest.raises(ThriftyError, match="other features, levels, actions or another policy"):
+        with pytest.raises(
+            ThriftyError, match="other features, levels, edges, actions, another range"
+        ):
             Model(wrong)
     with pytest.raises(ThriftyError, match=r"alpha = 0\.9"):
         Model(replace(warm, parameters={"alpha": 0.9}))

@@ -96,7 +96,7 @@ def test_what_could_not_be_had_is_paid_for_and_not_asked_for_again(store_address
         assert it.book.totals.spend == 0.8
         assert it.book.totals.unavailable == {"history": 1}
         (other,) = [await it.open(age=70)]
-        assert other.body["price"] == 0.5  # what was paid
+        assert other.body["price"] == 1.0  # its list price, as it shares a setup fee
         more = await it.observe(other.case, {"income": "high"}, unavailable=())
         assert more.body["price"] == 1.5  # it was never had, so the list price holds
         gone = await it.observe(other.case, {}, unavailable=["history"])
@@ -111,8 +111,8 @@ def test_what_is_known_is_not_bought(store_address: str) -> None:
         assert opened.body["buy"] == ["history"]
         assert opened.body["price"] == pytest.approx(2.1)
         third = await it.observe(opened.case, {"history": "clean"})
-        assert third.body["buy"] == ["fraud"]  # the rest of the bundle, at its share
-        assert third.body["price"] == 2.5
+        assert third.body["buy"] == ["fraud"]  # the rest of the bundle, at its whole price
+        assert third.body["price"] == 5.0
         with pytest.raises(InvalidField, match=r"values\.score: this feature is not to be bought"):
             await it.observe(opened.case, {"fraud": "no", "score": "bad"})
 
