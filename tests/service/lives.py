@@ -19,7 +19,8 @@ LOW, HIGH = -900.0, 120.0
 FEATURES = ("income", "history", "score", "fraud", "address")
 HIGHEST = {"income": "high", "history": "clean", "score": "good", "fraud": "no", "address": "old"}
 LOWEST = {"income": "low", "history": "none", "score": "bad", "fraud": "yes", "address": "new"}
-PRICES = {"income": 0.4, "history": 1.5, "score": 2.5, "fraud": 2.5}
+PRICES = {"income": 0.4, "history": 1.5}
+REPORT, REPORT_PRICE = {"score", "fraud"}, 5.0
 FEE, BUREAU = 0.6, {"income", "history"}
 PAYS = {
     "decline": {"repaid": 0.0, "default": 0.0},
@@ -119,8 +120,9 @@ class Life:
             self.status = "acted"
 
     def listed(self, names: set[str]) -> dict[str, float]:
-        """What these cost by the list if they are had together: the fee is on the first."""
+        """What these cost by the list: the fee is on the first, and a report is paid whole."""
         prices = {name: PRICES[name] for name in FEATURES if name in names & PRICES.keys()}
+        prices |= {name: REPORT_PRICE / len(names & REPORT) for name in names & REPORT}
         first = next((name for name in prices if name in BUREAU), None)
         if first is not None and not self.had & BUREAU:
             prices[first] += FEE
