@@ -106,6 +106,7 @@ class Agent:
         self.problem = problem
         self.policy = policy
         self._decider = Decider(policy)
+        self._nothing_known = Observation.nothing(problem)
         self._free: tuple[str, ...] = ()
         self._most_cost = math.inf
         self._keep = keep
@@ -177,9 +178,8 @@ class Agent:
         if prices is not None:
             self._decider.read_price_list(_price_list(self.policy, prices))
         record = CaseRecord(self._next_id, known)
-        record.decide(
-            self._decider.decide(Observation.of_free(self.problem, known), step=0, available=mask)
-        )
+        seen = Observation.of_free(self.problem, known) if known else self._nothing_known
+        record.decide(self._decider.decide(seen, step=0, available=mask))
         self._open[self._next_id] = record
         self._next_id += 1
         return _view(self.problem, record)
@@ -218,6 +218,7 @@ class Agent:
         decision = self._decider.decide(seen, step=len(record.looks), available=mask)
         # Only now: what is refused changes nothing.
         record.observe(bought)
+        record.seen = seen
         record.decide(decision)
         return _view(self.problem, record)
 

@@ -136,7 +136,7 @@ def irrelevant_levels(
 
 
 def n_periods(changes: int | None) -> int:
-    """Return how many tables of rewards so many changes take."""
+    """Return the number of reward tables, one for each period between changes."""
     if changes is None:
         return len(REWARD_CHANGES) + 1
     check_parameter("changes", changes, Whole(0, MOST_CHANGES), owner="a family")
