@@ -263,7 +263,7 @@ class Agent:
             (see `Policy.reasons`). `action_values` are the policy's own at the time of acting,
             None for an action that was never tried.
         """
-        key = self._require_issued(case)
+        key = _issued_id(case, self._next_id)
         record = self._open.get(key) or self._closed.get(key)
         if record is None:
             raise RoundClosed(
@@ -322,7 +322,7 @@ class Agent:
         return agent
 
     def _find_open(self, case: Case | int | str) -> CaseRecord:
-        key = self._require_issued(case)
+        key = _issued_id(case, self._next_id)
         if key not in self._open:
             end = self._closed[key].end if key in self._closed else "closed"
             raise RoundClosed(
@@ -330,22 +330,21 @@ class Agent:
             )
         return self._open[key]
 
-    def _require_issued(self, case: Case | int | str) -> int:
-        key = case.id if isinstance(case, Case) else case
-        if not is_whole(key) or not 0 < int(key) < self._next_id:
-            raise UnknownRound(f"there is no case {key!r}: use a case that ask returned.")
-        return int(key)
-
     def _close(self, record: CaseRecord, end: str) -> None:
         record.close(end)
-        key = int(record.id)
-        del self._open[key]
-        self._closed[key] = record
+        self._closed[int(record.id)] = self._open.pop(int(record.id))
         if len(self._closed) > self._keep:
             del self._closed[next(iter(self._closed))]
 
     def __repr__(self) -> str:
         return f"Agent({self.policy!r}, {len(self._open)} open cases)"
+
+
+def _issued_id(case: Case | int | str, next_id: int) -> int:
+    key = case.id if isinstance(case, Case) else case
+    if not is_whole(key) or not 0 < int(key) < next_id:
+        raise UnknownRound(f"there is no case {key!r}: use a case that ask returned.")
+    return int(key)
 
 
 def _view(problem: Problem, record: CaseRecord) -> Case:
