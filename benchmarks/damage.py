@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.kills import LEVELS, POLICY, end, start
 from benchmarks.load import Tally, World, traffic
 from thrifty.errors import SaveError
-from thrifty.service.auditing import folded
-from thrifty.service.desk import Desk
+from thrifty.service.audit import folded
+from thrifty.service.engine import Desk
 from thrifty.service.snapshots import thaw
 from thrifty.service.stores import open_store
 

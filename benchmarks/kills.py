@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.load import Tally, World, traffic
-from thrifty.service.auditing import audit, folded
-from thrifty.service.desk import Desk
+from thrifty.service.audit import audit, folded
+from thrifty.service.engine import Desk
 from thrifty.service.events import OBSERVED
 from thrifty.service.stores import open_store
 

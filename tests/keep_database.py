@@ -12,7 +12,7 @@ from pathlib import Path
 
 import ladder
 from postgres_server import PostgresServer, postgres_programs
-from service.desks import DAY, Office, in_office
+from service.engines import DAY, Office, in_office
 from small_service import ladder_text
 from thrifty.service.stores.schema import REVISION
 

@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from naive import NOT_BOUGHT, Codes, Twin, any_of
-from thrifty.kernels import (
-    averaging,
-    exploring,
+from thrifty.kernels.scout import (
+    change_detection,
+    exploration,
     growth,
     likelihood,
+    model_weights,
     prices,
     regimes,
-    scout,
-    scout_state,
     set_values,
-    surprise,
+    state,
+    steps,
     wide_rounds,
 )
-from thrifty.kernels import subsets as tables_of_subsets
+from thrifty.kernels.scout import subsets as tables_of_subsets
 
 Set = tuple[int, ...]
 Cell = tuple[Set, Codes, int]
@@ -151,7 +151,7 @@ class Tables:
         if not it:
             return centre
         n, total = self.compared[cell(it, codes, action)]
-        return (total + averaging.PRIOR_PULLS * centre) / (n + averaging.PRIOR_PULLS)
+        return (total + model_weights.PRIOR_PULLS * centre) / (n + model_weights.PRIOR_PULLS)
 
 
 def log_prior(size: int, n_features: int, most: int) -> float:
@@ -184,7 +184,7 @@ def weighed(
     for it in gains:
         new[it] += change
     total = sum(math.exp(log) for log in new.values())
-    share = averaging.SHARE
+    share = model_weights.SHARE
     return {
         it: math.log((1 - share) * math.exp(log) / total + share * math.exp(prior[it]))
         for it, log in new.items()
@@ -192,16 +192,16 @@ def weighed(
 
 
 def tempered(log_weights: Mapping[Set, float], prior: Mapping[Set, float]) -> dict[Set, float]:
-    keep = averaging.TEMPER
+    keep = model_weights.TEMPER
     return normalised({it: keep * log + (1 - keep) * prior[it] for it, log in log_weights.items()})
 
 
 def short_list(log_weights: Mapping[Set, float]) -> dict[Set, float]:
     """Return the empty set and the heaviest others near the heaviest of all, with their weights."""
     best = max(log_weights.values())
-    near = [it for it, log in log_weights.items() if it and log > best - averaging.BAND]
+    near = [it for it, log in log_weights.items() if it and log > best - model_weights.BAND]
     near.sort(key=lambda it: -log_weights[it])
-    listed = [(), *near[: averaging.MOST_LISTED - 1]]
+    listed = [(), *near[: model_weights.MOST_LISTED - 1]]
     return {it: math.exp(log_weights[it]) for it in listed}
 
 
@@ -329,7 +329,7 @@ def scores(it: Set, rounds: Sequence[WideRound], centres: Sequence[float]) -> li
     for played in rounds:
         at = cell(it, played.codes, played.action)
         n, total = tables[at]
-        pulls = averaging.PRIOR_PULLS
+        pulls = model_weights.PRIOR_PULLS
         p = (total + pulls * centres[played.action]) / (n + pulls)
         found.append(log_likelihood(played.reward, clip(p)))
         tables[at] = n + 1, total + played.reward
@@ -397,7 +397,7 @@ class Alarm:
         for k, share in enumerate(self.worse):
             gain = (log_likelihood(reward, share * p) - log_likelihood(reward, p)) / phi
             self.sums[k] = max(0.0, self.sums[k] + gain)
-        return max(self.sums) > surprise.ALARM
+        return max(self.sums) > change_detection.ALARM
 
 
 @dataclass
@@ -472,7 +472,7 @@ class Scout(Twin):
         self.budget = math.inf if budget is None else budget
         self.spent = 0.0
         self.grows = bool(self.tables.grown)
-        self.likely = min(self.most, scout_state.LIKELY_SIZE) if self.grows else self.most
+        self.likely = min(self.most, state.LIKELY_SIZE) if self.grows else self.most
         self.log_weights = normalised(self.prior)
         self.listed: dict[Set, float] = {(): 1.0}
         self.last_states: list[Codes] = []
@@ -483,7 +483,7 @@ class Scout(Twin):
         self.tickets: list[tuple[Set, int]] = []
         self.births: dict[Set, int] = {}
         self.prices = [PriceBook() for _ in levels]
-        self.alarm = Alarm(surprise.WORSE)
+        self.alarm = Alarm(change_detection.WORSE)
         self.cell_alarms: dict[tuple[Set, Codes], Alarm] = {}
         self.regimes: list[Regime] = []
         self.spread = [[0.05, 0.05] for _ in range(n_actions)]
@@ -576,61 +576,63 @@ class Scout(Twin):
             i
             for i, price in enumerate(self.prices)
             if self.known[i] == NOT_BOUGHT
-            if self.age <= exploring.YOUNG or price.seen == 0 or price.mean < self.headroom
+            if self.age <= exploration.YOUNG or price.seen == 0 or price.mean < self.headroom
         )
 
     def epsilon(self) -> float:
         if self.age == 0:
             return 1.0
         doubt = 1 - self.certainty
-        chance = exploring.EPSILON * (1 + exploring.AMBIGUITY * doubt) / math.sqrt(self.age)
-        chance = max(exploring.LEAST_EPSILON, chance)
+        chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * doubt) / math.sqrt(self.age)
+        chance = max(exploration.LEAST_EPSILON, chance)
         wide = self.explored()
         price = sum(self.prices[i].mean for i in wide) * min(1.0, self.most / max(1, len(wide)))
-        if self.age <= exploring.YOUNG:
-            cheap = 1.0 if self.grows else min(1.0, exploring.LOSS / (price + exploring.YOUNG_LOSS))
-            return min(1.0, chance) * cheap**exploring.YOUNG_CAUTION
+        if self.age <= exploration.YOUNG:
+            cheap = (
+                1.0 if self.grows else min(1.0, exploration.LOSS / (price + exploration.YOUNG_LOSS))
+            )
+            return min(1.0, chance) * cheap**exploration.YOUNG_CAUTION
         matters = 1 - math.exp(self.log_weights[()])
         loss = self.value - self.blind_mean + price
-        cheap = min(1.0, exploring.LOSS / loss) ** exploring.CAUTION if loss > 0 else 1.0
+        cheap = min(1.0, exploration.LOSS / loss) ** exploration.CAUTION if loss > 0 else 1.0
         if self.grows:
-            cheap = exploring.GROWING_LOSS / max(loss, exploring.GROWING_LOSS)
-        enough = exploring.HEADROOM * max(loss, exploring.LEAST_LOSS)
-        if self.grows and enough > exploring.GROWING_HEADROOM:
-            enough = exploring.GROWING_HEADROOM
+            cheap = exploration.GROWING_LOSS / max(loss, exploration.GROWING_LOSS)
+        enough = exploration.HEADROOM * max(loss, exploration.LEAST_LOSS)
+        if self.grows and enough > exploration.GROWING_HEADROOM:
+            enough = exploration.GROWING_HEADROOM
         scope = min(1.0, self.headroom / enough)
-        if self.grows and doubt > exploring.CAMPAIGN_DOUBT:
-            dear = max(1.0, loss / exploring.CAMPAIGN_LOSS)
-            if len(self.log) < exploring.CAMPAIGN * scope / dear:
-                return exploring.MOST_EPSILON
-        chance = min(exploring.MOST_EPSILON, chance * max(exploring.LEAST_MATTERING, matters))
+        if self.grows and doubt > exploration.CAMPAIGN_DOUBT:
+            dear = max(1.0, loss / exploration.CAMPAIGN_LOSS)
+            if len(self.log) < exploration.CAMPAIGN * scope / dear:
+                return exploration.MOST_EPSILON
+        chance = min(exploration.MOST_EPSILON, chance * max(exploration.LEAST_MATTERING, matters))
         return chance * scope * cheap
 
     def probes(self) -> float:
-        often = exploring.PROBES * self.epsilon()
-        if self.age <= exploring.YOUNG or not self.grows:
+        often = exploration.PROBES * self.epsilon()
+        if self.age <= exploration.YOUNG or not self.grows:
             return often
-        scope = min(1.0, self.headroom / exploring.GROWING_HEADROOM)
-        return max(often, exploring.GROWING_PROBES * scope**2 / math.sqrt(self.age))
+        scope = min(1.0, self.headroom / exploration.GROWING_HEADROOM)
+        return max(often, exploration.GROWING_PROBES * scope**2 / math.sqrt(self.age))
 
     def choose_features(self) -> tuple[tuple[bool, ...], int]:
-        if self.stale or self.age % scout.REFRESH == 0:
+        if self.stale or self.age % steps.REFRESH == 0:
             self.choose_set()
         if self.spent > 0 and self.spent > self.budget * self.rounds:
-            return (False,) * len(self.levels), scout.SAVE
+            return (False,) * len(self.levels), steps.SAVE
         free = seen_in(self.known)
         in_use = self.best_set_given() if free else self.in_use
-        chance, kind, bought = self.epsilon(), scout.EXPLOIT, in_use
+        chance, kind, bought = self.epsilon(), steps.EXPLOIT, in_use
         draw, another = self.draws[:2]
         if draw < chance:
-            kind, bought = scout.EXPLORE, some_of(self.explored(), (), self.most, another)
+            kind, bought = steps.EXPLORE, some_of(self.explored(), (), self.most, another)
         elif self.probes_due or draw < chance + self.probes():
-            kind = scout.PROBE
+            kind = steps.PROBE
             kept = tuple(i for i in in_use if i not in free)
             bought = some_of(self.explored(), kept, self.most, another)
         mask = tuple(i in bought for i in range(len(self.levels)))
-        purpose = scout.KINDS * self.ticket(in_use) + kind
-        return mask, purpose + (scout.GIVEN if free else 0)
+        purpose = steps.KINDS * self.ticket(in_use) + kind
+        return mask, purpose + (steps.GIVEN if free else 0)
 
     def ticket(self, in_use: Set) -> int:
         """Return a number for the set in use, and for which time it has tables."""
@@ -640,20 +642,20 @@ class Scout(Twin):
     def expected(self, purpose: int, basis: Set, codes: Codes, action: int) -> tuple[float, float]:
         """Return what an action is predicted to pay, by the set's own cell with free values."""
         mean, number = self.predicted(basis, codes, action)
-        if purpose < scout.GIVEN or basis not in self.tables.sets:
+        if purpose < steps.GIVEN or basis not in self.tables.sets:
             return mean, number
         known = self.tables.known[cell(basis, codes, action)]
         return given(mean, known), known[0] + set_values.REFINED_PULLS
 
     def basis(self, purpose: int, observed: Set) -> Set:
-        kind = purpose % scout.KINDS
-        if kind == scout.EXPLORE:
+        kind = purpose % steps.KINDS
+        if kind == steps.EXPLORE:
             return ()
-        ticket = purpose % scout.GIVEN // scout.KINDS
-        planned, birth = self.tickets[ticket] if kind != scout.SAVE else ((), 0)
+        ticket = purpose % steps.GIVEN // steps.KINDS
+        planned, birth = self.tickets[ticket] if kind != steps.SAVE else ((), 0)
         if planned not in self.tables.sets or self.births.get(planned, 0) != birth:
             return observed
-        if kind != scout.PROBE and observed in self.tables.fixed:
+        if kind != steps.PROBE and observed in self.tables.fixed:
             return observed
         return tuple(i for i in planned if i in observed)
 
@@ -663,19 +665,19 @@ class Scout(Twin):
     def choose_action(
         self, codes: Codes, draws: Sequence[float], purpose: int, available: Sequence[int]
     ) -> int:
-        if purpose % scout.KINDS == scout.EXPLORE:
+        if purpose % steps.KINDS == steps.EXPLORE:
             return self.blind_action(draws[2], available)
         stream, basis = Stream(draws[2]), self.basis(purpose, seen_in(codes))
         drawn = []
         for a in range(self.n_actions):
             mean, number = self.expected(purpose, basis, codes, a)
-            mean = min(max(mean, scout.LEAST_CHANCE), 1 - scout.LEAST_CHANCE)
-            size = number / self.phi(a) + scout.THOMPSON_PULLS
+            mean = min(max(mean, steps.LEAST_CHANCE), 1 - steps.LEAST_CHANCE)
+            size = number / self.phi(a) + steps.THOMPSON_PULLS
             drawn.append(stream.beta(mean * size, (1 - mean) * size))
         return max(available, key=lambda a: drawn[a])
 
     def blind_action(self, draw: float, available: Sequence[int]) -> int:
-        if self.age <= exploring.YOUNG:
+        if self.age <= exploration.YOUNG:
             return any_of(available, draw)
         if draw < 0.5:
             return any_of(available, 2 * draw)
@@ -689,26 +691,26 @@ class Scout(Twin):
     def update(
         self, codes: Codes, costs: Sequence[float], action: int, reward: float, purpose: int
     ) -> None:
-        kind, observed = purpose % scout.KINDS, seen_in(codes)
+        kind, observed = purpose % steps.KINDS, seen_in(codes)
         basis = self.basis(purpose, observed)
         for i in observed:
             if math.isnan(costs[i]):
                 continue
             self.spent += costs[i]
             if self.prices[i].pay(costs[i]):
-                self.probes_due, self.stale = scout.PROBES_AFTER_ALARM, True
-        if self.recall and self.restarts and self.age < scout.RECOGNITION:
+                self.probes_due, self.stale = steps.PROBES_AFTER_ALARM, True
+        if self.recall and self.restarts and self.age < steps.RECOGNITION:
             self.recognise(observed, codes, action, reward)
-        if kind != scout.EXPLORE:
+        if kind != steps.EXPLORE:
             self.judge(purpose, basis, codes, action, reward)
-        if kind in (scout.EXPLOIT, scout.SAVE):
-            self.habits = [scout.ACTION_MEMORY * f for f in self.habits]
-            self.habits[action] += 1 - scout.ACTION_MEMORY
+        if kind in (steps.EXPLOIT, steps.SAVE):
+            self.habits = [steps.ACTION_MEMORY * f for f in self.habits]
+            self.habits[action] += 1 - steps.ACTION_MEMORY
             if basis in self.tables.sets:
                 self.tables.learn_one(basis, codes, action, reward)
         else:
             self.learn_wide(basis, observed, codes, action, reward)
-            if kind == scout.EXPLORE:
+            if kind == steps.EXPLORE:
                 self.blind = self.blind[0] + reward, self.blind[1] + 1
             else:
                 self.probes_due = max(0, self.probes_due - 1)
@@ -734,7 +736,7 @@ class Scout(Twin):
         self.wide_rounds += 1
         if self.grows:
             self.grow()
-        self.stale = self.stale or self.age > exploring.YOUNG
+        self.stale = self.stale or self.age > exploration.YOUNG
 
     def grow(self) -> None:
         """Let the lightest of the parents grow; choose them first if it is time to."""
@@ -815,10 +817,10 @@ class Scout(Twin):
 
     def judge(self, purpose: int, basis: Set, codes: Codes, action: int, reward: float) -> None:
         mean, number = self.expected(purpose, basis, codes, action)
-        if number < scout.ENOUGH_TO_JUDGE:
+        if number < steps.ENOUGH_TO_JUDGE:
             return
         p, phi = clip(mean), self.phi(action)
-        if number >= scout.ENOUGH_FOR_SPREAD:
+        if number >= steps.ENOUGH_FOR_SPREAD:
             spread = self.spread[action]
             spread[0] += likelihood.RATE * ((reward - p) ** 2 - spread[0])
             spread[1] += likelihood.RATE * (p * (1 - p) - spread[1])
@@ -827,14 +829,14 @@ class Scout(Twin):
             return
         if basis not in self.tables.sets:
             return
-        alone = Alarm([surprise.WORSE_IN_CELL])
+        alone = Alarm([change_detection.WORSE_IN_CELL])
         alarm = self.cell_alarms.setdefault((basis, cell(basis, codes, 0)[1]), alone)
         if alarm.add(reward, p, phi):
             alarm.sums = [0.0]
             self.tables.forget_state(basis, codes, self.n_actions)
 
     def calm_down(self) -> None:
-        self.alarm = Alarm(surprise.WORSE)
+        self.alarm = Alarm(change_detection.WORSE)
         self.cell_alarms = {}
 
     def restart(self) -> None:
@@ -890,6 +892,6 @@ class Scout(Twin):
         self.calm_down()
         if self.grows:
             self.listed, self.in_use = short_list(self.log_weights), ()
-        self.age = max(self.age, min(regime.age, scout.MOST_AGE_RESTORED))
+        self.age = max(self.age, min(regime.age, steps.MOST_AGE_RESTORED))
         self.stale = True
         self.restored += 1

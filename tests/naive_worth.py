@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.kernels.worth import LEAST_RHO, MOST_RHO
+from thrifty.kernels.shared.out_of_fold import LEAST_RHO, MOST_RHO
 
 Cell = tuple[int, ...]
 Floats = NDArray[np.float64]

@@ -21,7 +21,7 @@ from scipy.stats import binom
 import naive
 import naive_scout
 from thrifty.environments import World
-from thrifty.kernels import scout, subsets
+from thrifty.kernels.scout import steps, subsets
 from thrifty.policies import Scout
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
@@ -160,7 +160,7 @@ def residuals() -> dict[tuple[str, naive_scout.Set, str], tuple[int, float, floa
     rounds = 15_000
     replay = WORLD.draw(seed=3)
     policy = Scout(WORLD.problem, seed=4)
-    names = {scout.EXPLOIT: "exploit", scout.EXPLORE: "explore", scout.PROBE: "probe"}
+    names = {steps.EXPLOIT: "exploit", steps.EXPLORE: "explore", steps.PROBE: "probe"}
     found: dict[tuple[str, naive_scout.Set, str], tuple[int, float, float]] = {}
     for t in range(rounds):
         purchase = policy.choose_features()
@@ -172,8 +172,8 @@ def residuals() -> dict[tuple[str, naive_scout.Set, str], tuple[int, float, floa
         action = policy.choose_action(seen)
         reward = float(replay.rewards[t, action])
         observed = naive_scout.seen_in(codes.tolist())
-        kind = names[purchase.purpose % scout.KINDS]
-        in_use = SETS[purchase.purpose // scout.KINDS]
+        kind = names[purchase.purpose % steps.KINDS]
+        in_use = SETS[purchase.purpose // steps.KINDS]
         basis = {"explore": (), "probe": in_use, "exploit": observed}[kind]
         for it in SETS:
             if set(it) <= set(observed):

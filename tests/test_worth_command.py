@@ -14,12 +14,12 @@ import pytest
 from experiments.small_experiments import files_below, thrifty
 from thrifty import Agent
 from thrifty.cli import main
-from thrifty.data import level_of
 from thrifty.errors import InvalidSpec
 from thrifty.examples import KNOWN
 from thrifty.policy_file import read_policy_file, read_spec
 from thrifty.policy_file.old_formats import PRICE_LIST
 from thrifty.problem import RewardRange
+from thrifty.tables import level_of
 
 Called = Callable[..., tuple[int, str]]
 

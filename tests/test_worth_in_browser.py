@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from thrifty.data import cases_of, level_of
 from thrifty.policy_file import of_prices, read_policy_file
+from thrifty.tables import cases_of, level_of
 from thrifty.worth.answer import answer_of
 from thrifty.worth.files import write_answer
 from watching import watched

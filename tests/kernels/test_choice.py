@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from thrifty.kernels import choice
+from thrifty.kernels.runtime import choice
 
 # Compiled functions call each other; Python calls them through one that is compiled here.
 first_maximum = numba.njit(lambda values, available: choice.first_maximum(values, available))

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from numba.core import config
 
-from thrifty.kernels import compile as compiling
-from thrifty.kernels import steps, ucb1
-from thrifty.kernels.borrow import borrowed
+from thrifty.kernels.baselines import ucb1
+from thrifty.kernels.runtime import compilation as compiling
+from thrifty.kernels.runtime import steps
+from thrifty.kernels.runtime.refcounts import strip_refcounts
 
 compiled_only = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
@@ -20,7 +21,7 @@ compiled_only = pytest.mark.skipif(
 
 
 def _weighted(arrays: Any) -> Any:
-    lent = borrowed(arrays)
+    lent = strip_refcounts(arrays)
     return lent[0][1] * lent[1][0][0, 0] + lent[2]
 
 
@@ -33,7 +34,7 @@ ask_for_features = numba.njit(
 def test_borrowed_arrays_are_the_same_arrays() -> None:
     one, two = np.array([1.0, 2.0]), np.array([[3.0]])
     assert weighted((one, (two,), 0.5)) == 6.5
-    assert borrowed(one) is one
+    assert strip_refcounts(one) is one
 
 
 def test_a_borrowed_array_stays_alive() -> None:

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_scout
-from thrifty.kernels import averaging, growth, subsets, wide_rounds
-from thrifty.kernels.arrays import NONE
-from thrifty.kernels.averaging import PRIOR_PULLS
-from thrifty.kernels.growth import A_FEW, MORE_ROUNDS
-from thrifty.kernels.subsets import MOST_CELLS, NO_SET
+from thrifty.kernels.runtime.arrays import NONE
+from thrifty.kernels.scout import growth, model_weights, subsets, wide_rounds
+from thrifty.kernels.scout.growth import A_FEW, MORE_ROUNDS
+from thrifty.kernels.scout.model_weights import PRIOR_PULLS
+from thrifty.kernels.scout.subsets import MOST_CELLS, NO_SET
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=40)
 
@@ -33,7 +33,7 @@ def _play(tables: Any, weights: Any, rounds: Any, codes: Any, action: int, rewar
     """Let a blind round that saw everything be weighed, learnt and written down."""
     observed = (1 << codes.size) - 1
     subsets.find_cells(tables, observed, codes)
-    averaging.weigh(tables, weights, 0, observed, action, reward, 0.5, 1.0)
+    model_weights.weigh(tables, weights, 0, observed, action, reward, 0.5, 1.0)
     subsets.learn(tables, 0, observed, action, reward)
     wide_rounds.write_down(rounds, codes, observed, 0, action, reward)
 
@@ -54,7 +54,7 @@ class Pieces:
         n = len(levels)
         sizes = np.array([0] + [1] * n + [NONE] * places)
         self.levels, self.fixed = levels, n + 1
-        self.weights = averaging.initial(sizes, n, n)
+        self.weights = model_weights.initial(sizes, n, n)
         self.rounds = wide_rounds.initial(n)
         self.growth = growth.initial(n_actions)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import naive
 from thrifty.environments import Replay
-from thrifty.kernels import partial_states
+from thrifty.kernels.ncc import partial_states
 from thrifty.policies import NCCUCRL2, SimOOS
 from thrifty.problem import Problem
 from thrifty.rounds import Observation

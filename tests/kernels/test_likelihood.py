@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_scout
-from thrifty.kernels import likelihood
+from thrifty.kernels.scout import likelihood
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 

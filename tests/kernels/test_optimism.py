@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import naive
-from thrifty.kernels.optimism import optimistic_mean
+from thrifty.kernels.ncc.optimism import optimistic_mean
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 INSTANCES = 2000 if COMPILED else 300

@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from thrifty import NCCUCRL2, Observation, Problem
-from thrifty.kernels import observation_sets
-from thrifty.kernels.arrays import NONE
-from thrifty.kernels.observation_sets import excess_in_order, excess_of, put_in_order
-from thrifty.kernels.ordered_cells import below, highest_edge, lowest, lowest_edge
+from thrifty.kernels.ncc import observation_sets
+from thrifty.kernels.ncc.observation_sets import excess_in_order, excess_of, put_in_order
+from thrifty.kernels.ncc.ordered_cells import below, highest_edge, lowest, lowest_edge
+from thrifty.kernels.runtime.arrays import NONE
 
 
 @numba.njit

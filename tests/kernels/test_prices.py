@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import naive_scout
-from thrifty.kernels import prices
+from thrifty.kernels.scout import prices
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_scout
-from thrifty.kernels import averaging, regimes, subsets, wide_rounds
-from thrifty.kernels.arrays import NONE
-from thrifty.kernels.regimes import DROPPED, EMPTY, HANDICAP, OLD_ENOUGH, SLOTS, WAITING
+from thrifty.kernels.runtime.arrays import NONE
+from thrifty.kernels.scout import model_weights, regimes, subsets, wide_rounds
+from thrifty.kernels.scout.regimes import DROPPED, EMPTY, HANDICAP, OLD_ENOUGH, SLOTS, WAITING
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -44,7 +44,7 @@ BLIND = np.array([3.0, 5.0])
 def made(levels: tuple[int, ...] = (2,)) -> tuple[Any, Any, Any]:
     tables = subsets.initial(np.array(levels, np.int64), 2, len(levels))
     sizes = [len(it) for it in naive_scout.sets_that_fit(levels, 2)]
-    weights = averaging.initial(np.array(sizes), len(levels), len(levels))
+    weights = model_weights.initial(np.array(sizes), len(levels), len(levels))
     return tables, weights, regimes.initial(tables.pulls.shape, len(sizes))
 
 
@@ -155,7 +155,7 @@ def test_grown_sets_come_back_with_the_regime(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(subsets, name, 10)
     monkeypatch.setattr(subsets, "GROWN", 1)
     tables = subsets.initial(np.array([2, 2, 2]), 2, 3)
-    weights = averaging.initial(np.array([0, 1, 1, 1, NONE]), 3, 3)
+    weights = model_weights.initial(np.array([0, 1, 1, 1, NONE]), 3, 3)
     it, rounds = regimes.initial(tables.pulls.shape, 5), wide_rounds.initial(3)
     first = int(tables.offsets[4])
     tables.masks[4], weights.log[4] = 0b110, 0.0

@@ -11,25 +11,26 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import naive_scout
-from thrifty.kernels import exploring, prices, scout, scout_state, subsets, surprise
-from thrifty.kernels.arrays import NONE
-from thrifty.kernels.exploring import YOUNG
-from thrifty.kernels.scout import EXPLOIT, EXPLORE, KINDS, PROBE
+from thrifty.kernels.runtime.arrays import NONE
+from thrifty.kernels.scout import change_detection, exploration, prices, steps, subsets
+from thrifty.kernels.scout.exploration import YOUNG
+from thrifty.kernels.scout.state import initial
+from thrifty.kernels.scout.steps import EXPLOIT, EXPLORE, KINDS, PROBE
 
 Floats = NDArray[np.float64]
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
-epsilon = numba.njit(lambda state, explored: exploring.chance_to_explore(state, explored))
-probes = numba.njit(lambda state, chance: exploring.chance_to_probe(state, chance))
+epsilon = numba.njit(lambda state, explored: exploration.chance_to_explore(state, explored))
+probes = numba.njit(lambda state, chance: exploration.chance_to_probe(state, chance))
 bind = numba.njit(lambda tables, j, mask: subsets.bind(tables, j, mask))
 ticket_of = numba.njit(lambda tables, j: subsets.ticket_of(tables, j))
-explored = numba.njit(lambda state, mask: exploring.fill_explored(state, mask))
-keep_some = numba.njit(lambda mask, kept, most, draw: scout._keep_some(mask, kept, most, draw))
-basis = numba.njit(lambda state, purpose, observed: scout._basis(state, purpose, observed))
+explored = numba.njit(lambda state, mask: exploration.fill_explored(state, mask))
+keep_some = numba.njit(lambda mask, kept, most, draw: steps._keep_some(mask, kept, most, draw))
+basis = numba.njit(lambda state, purpose, observed: steps._basis(state, purpose, observed))
 blind_action = numba.njit(
-    lambda state, available, draw: scout._blind_action(state, available, draw)
+    lambda state, available, draw: steps._blind_action(state, available, draw)
 )
-note_event = numba.njit(lambda state, kind, feature: scout._note_event(state, kind, feature))
+note_event = numba.njit(lambda state, kind, feature: steps._note_event(state, kind, feature))
 
 LEVELS = (2, 3, 2)
 SETS = naive_scout.sets_that_fit(LEVELS, 3)
@@ -46,9 +47,7 @@ def made(
     **book: float,
 ) -> Any:
     """Return a state whose book says this."""
-    state = scout_state.initial(
-        np.array(levels, np.int64), n_actions, max_features=max_features, budget=budget
-    )
+    state = initial(np.array(levels, np.int64), n_actions, max_features=max_features, budget=budget)
     for name, value in book.items():
         state.book[name] = value
     return state
@@ -73,7 +72,7 @@ def learn(
 ) -> None:
     seen = np.array(codes)
     costs = np.where(seen >= 0, 0.05, np.nan)
-    scout.update(state, seen, costs, action, reward, KINDS * in_use + kind)
+    steps.update(state, seen, costs, action, reward, KINDS * in_use + kind)
 
 
 # How often to explore.
@@ -87,11 +86,13 @@ def test_the_first_round_explores() -> None:
 def test_a_young_policy_explores_by_age_doubt_and_price_alone(price: float) -> None:
     age, certainty = YOUNG, 0.75
     state = priced(made(age=age, certainty=certainty, value=0.99), price, price, price)
-    chance = exploring.EPSILON * (1 + exploring.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    cheap = min(1, exploring.LOSS / (3 * price + exploring.YOUNG_LOSS)) ** exploring.YOUNG_CAUTION
+    chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
+    cheap = (
+        min(1, exploration.LOSS / (3 * price + exploration.YOUNG_LOSS)) ** exploration.YOUNG_CAUTION
+    )
     assert (cheap < 1) == (price == 0.4)
     assert epsilon(state, ALL) == pytest.approx(
-        cheap * min(1, max(exploring.LEAST_EPSILON, chance))
+        cheap * min(1, max(exploration.LEAST_EPSILON, chance))
     )
 
 
@@ -117,12 +118,12 @@ def by_formula(
     price: float,
     nothing_matters: float = NOTHING_MATTERS,
 ) -> float:
-    chance = exploring.EPSILON * (1 + exploring.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    matters = max(exploring.LEAST_MATTERING, 1 - nothing_matters)
-    chance = min(exploring.MOST_EPSILON, max(exploring.LEAST_EPSILON, chance) * matters)
+    chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
+    matters = max(exploration.LEAST_MATTERING, 1 - nothing_matters)
+    chance = min(exploration.MOST_EPSILON, max(exploration.LEAST_EPSILON, chance) * matters)
     loss = value - blind + price
-    scope = min(1, max(0, 1 - value) / (exploring.HEADROOM * max(loss, exploring.LEAST_LOSS)))
-    return chance * scope * (exploring.LOSS / max(loss, exploring.LOSS)) ** exploring.CAUTION
+    scope = min(1, max(0, 1 - value) / (exploration.HEADROOM * max(loss, exploration.LEAST_LOSS)))
+    return chance * scope * (exploration.LOSS / max(loss, exploration.LOSS)) ** exploration.CAUTION
 
 
 @repeatable
@@ -143,7 +144,7 @@ def test_later_headroom_and_loss_count_too(
     found = epsilon(state, np.array([True, False, True]))
     expected = by_formula(age, certainty, value, blind, price + 0.2, nothing)
     assert found == pytest.approx(expected)
-    assert 0 <= found <= exploring.MOST_EPSILON
+    assert 0 <= found <= exploration.MOST_EPSILON
 
 
 def test_what_can_be_gained_is_compared_with_what_exploring_loses() -> None:
@@ -161,7 +162,7 @@ def test_exploring_is_rarer_the_older_the_surer_and_the_dearer() -> None:
     often = by_formula(400, 0.5, 0.6, 0.5, 0.1)
     assert by_formula(1600, 0.5, 0.6, 0.5, 0.1) == pytest.approx(often / 2)
     assert by_formula(400, 0.9, 0.6, 0.5, 0.1) < often
-    assert by_formula(400, 0.5, 0.6, 0.5, 0.1 + 2 * exploring.LOSS) < often
+    assert by_formula(400, 0.5, 0.6, 0.5, 0.1 + 2 * exploration.LOSS) < often
 
 
 # What to explore.
@@ -190,7 +191,7 @@ def test_a_feature_never_seen_is_explored() -> None:
 
 def kind_of(state: Any, draw: float) -> tuple[int, list[bool]]:
     mask = np.zeros(3, np.bool_)
-    purpose = scout.choose_features(state, NOTHING, np.array([draw, 0.5]), mask)
+    purpose = steps.choose_features(state, NOTHING, np.array([draw, 0.5]), mask)
     assert purpose // KINDS == state.book["in_use"][0]
     return purpose % KINDS, mask.tolist()
 
@@ -203,7 +204,7 @@ def settled() -> Any:
 
 def test_explore_then_probe_then_exploit_as_the_draw_grows() -> None:
     chance = by_formula(401, 0.9, 0.7, 0.5, 0.1)
-    edge = chance * (1 + exploring.PROBES)
+    edge = chance * (1 + exploration.PROBES)
     assert kind_of(settled(), 0.999 * chance) == (EXPLORE, [True, True, False])
     assert kind_of(settled(), 1.001 * chance) == (PROBE, [True, True, False])
     assert kind_of(settled(), 0.999 * edge) == (PROBE, [True, True, False])
@@ -244,14 +245,14 @@ def test_each_feature_is_as_likely_to_be_bought() -> None:
 def test_nothing_is_bought_when_too_much_was_spent() -> None:
     state = made(budget=0.05, age=50, round=50, spent=2.6)
     mask = np.ones(3, np.bool_)
-    assert scout.choose_features(state, NOTHING, np.zeros(2), mask) == scout.SAVE
+    assert steps.choose_features(state, NOTHING, np.zeros(2), mask) == steps.SAVE
     assert not mask.any()
-    learn(state, scout.SAVE, 0, [-1, -1, -1])
+    learn(state, steps.SAVE, 0, [-1, -1, -1])
     assert taught(state) == {()}
-    learn(state, scout.SAVE, 0, [-1, -1, -1])
+    learn(state, steps.SAVE, 0, [-1, -1, -1])
     assert state.book["spent"][0] == 2.6
     state.book["spent"] = 2.4
-    assert scout.choose_features(state, NOTHING, np.zeros(2), mask) % KINDS == EXPLORE
+    assert steps.choose_features(state, NOTHING, np.zeros(2), mask) % KINDS == EXPLORE
 
 
 # What the action rests on.
@@ -287,28 +288,28 @@ def growing(**book: Any) -> Any:
 
 
 def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
-    doubtful = {"age": YOUNG + 1, "value": 0.5, "certainty": 0.99 - exploring.CAMPAIGN_DOUBT}
+    doubtful = {"age": YOUNG + 1, "value": 0.5, "certainty": 0.99 - exploration.CAMPAIGN_DOUBT}
     loss = 0.3  # the prices: by value and the mean of blind rewards exploring loses nothing
     state = priced(growing(**doubtful), 0.1, 0.1, 0.1)
-    least = exploring.HEADROOM * loss
-    rounds = exploring.CAMPAIGN * min(1, 0.5 / least) * min(1, exploring.CAMPAIGN_LOSS / loss)
+    least = exploration.HEADROOM * loss
+    rounds = exploration.CAMPAIGN * min(1, 0.5 / least) * min(1, exploration.CAMPAIGN_LOSS / loss)
     state.wide_rounds.clock[:] = [math.ceil(rounds) + 6, 7]
-    assert epsilon(state, ALL) == exploring.MOST_EPSILON
+    assert epsilon(state, ALL) == exploration.MOST_EPSILON
     state.wide_rounds.clock[0] += 1
     nothing = math.exp(state.weights.log[0])
     usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing)
     assert epsilon(state, ALL) == pytest.approx(usual)
     state.wide_rounds.clock[0] = 7
-    state.book["certainty"] = 1.01 - exploring.CAMPAIGN_DOUBT
-    assert epsilon(state, ALL) < exploring.MOST_EPSILON
+    state.book["certainty"] = 1.01 - exploration.CAMPAIGN_DOUBT
+    assert epsilon(state, ALL) < exploration.MOST_EPSILON
 
 
 def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
-    loss = 2 * exploring.GROWING_LOSS
+    loss = 2 * exploration.GROWING_LOSS
     sure = {"age": 400, "value": 0.5, "certainty": 1.0}
     state = priced(growing(**sure), loss, 0.0, 0.0)
     nothing = math.exp(state.weights.log[0])
-    cheap = exploring.GROWING_HEADROOM / exploring.HEADROOM
+    cheap = exploration.GROWING_HEADROOM / exploration.HEADROOM
     usual = by_formula(400, 1.0, 0.5, 0.5, cheap, nothing)
     assert epsilon(state, ALL) == pytest.approx(usual / 2)
 
@@ -317,18 +318,18 @@ def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
 def test_a_campaign_that_loses_nothing_is_not_put_off(value: float) -> None:
     # For nothing, where exploring gains as much as exploiting does, or more.
     state = priced(growing(age=YOUNG + 1, value=value, certainty=0.1), 0.0, 0.0, 0.0)
-    assert epsilon(state, ALL) == exploring.MOST_EPSILON
+    assert epsilon(state, ALL) == exploration.MOST_EPSILON
 
 
 def test_of_many_features_probes_are_due_to_what_can_be_gained() -> None:
-    age, value = 400, 1 - exploring.GROWING_HEADROOM / 2
+    age, value = 400, 1 - exploration.GROWING_HEADROOM / 2
     state = growing(age=age, value=value)
-    expected = exploring.GROWING_PROBES / 4 / math.sqrt(age)
+    expected = exploration.GROWING_PROBES / 4 / math.sqrt(age)
     assert probes(state, 0.0) == pytest.approx(expected)
-    assert probes(state, 1.0) == pytest.approx(max(exploring.PROBES, expected))
+    assert probes(state, 1.0) == pytest.approx(max(exploration.PROBES, expected))
     state.book["age"] = YOUNG
-    assert probes(state, 0.1) == pytest.approx(exploring.PROBES * 0.1)
-    assert probes(made(age=age, value=value), 0.1) == pytest.approx(exploring.PROBES * 0.1)
+    assert probes(state, 0.1) == pytest.approx(exploration.PROBES * 0.1)
+    assert probes(made(age=age, value=value), 0.1) == pytest.approx(exploration.PROBES * 0.1)
 
 
 def with_pair(place: int = 4, mask: int = 0b110) -> Any:
@@ -410,8 +411,8 @@ def test_available_actions_without_habits_are_uniform() -> None:
 def test_habits_are_what_was_exploited() -> None:
     state = made()
     learn(state, EXPLOIT, 0, [-1, -1, -1], action=2)
-    kept = scout.ACTION_MEMORY / 3
-    assert state.habits.tolist() == pytest.approx([kept, kept, kept + 1 - scout.ACTION_MEMORY])
+    kept = steps.ACTION_MEMORY / 3
+    assert state.habits.tolist() == pytest.approx([kept, kept, kept + 1 - steps.ACTION_MEMORY])
     learn(state, EXPLORE, 0, [0, 0, 0], action=1)
     assert state.habits.sum() == pytest.approx(1)
     assert state.habits[0] == pytest.approx(kept)
@@ -487,7 +488,7 @@ def test_a_restart_forgets_all_but_this_round() -> None:
     assert state.book["age"][0] == 1
     assert state.book["stale"][0]
     assert not state.surprise.sums.any()
-    assert events(state) == [[failures, scout.RESTART, NONE]]
+    assert events(state) == [[failures, steps.RESTART, NONE]]
     prior = dict(zip(SETS, state.weights.prior.tolist(), strict=True))
     expected = naive_scout.tempered(dict(zip(SETS, before.tolist(), strict=True)), prior)
     assert state.weights.log.tolist() == pytest.approx(list(expected.values()))
@@ -495,7 +496,7 @@ def test_a_restart_forgets_all_but_this_round() -> None:
 
 def test_few_rewards_are_no_reason_to_be_surprised() -> None:
     state = made()
-    state.subsets.pulls[0, 0] = state.subsets.sums[0, 0] = scout.ENOUGH_TO_JUDGE - 1e-9
+    state.subsets.pulls[0, 0] = state.subsets.sums[0, 0] = steps.ENOUGH_TO_JUDGE - 1e-9
     state.blind[:] = [1.0, 1.0]
     learn(state, EXPLOIT, 0, [-1, -1, -1], reward=0.0)
     assert not state.surprise.sums.any()
@@ -514,7 +515,7 @@ def test_a_single_partial_state_is_forgotten_if_only_it_got_worse() -> None:
             codes = [-1, level, -1]
             learn(state, EXPLOIT, j, codes, reward=float(level != 2))
             if state.happened[0]:
-                assert events(state)[0][1] == scout.ROW_FORGOTTEN
+                assert events(state)[0][1] == steps.ROW_FORGOTTEN
                 assert state.subsets.pulls[first + 2].sum() == 1
                 assert state.subsets.pulls[first].sum() > known
                 return
@@ -528,11 +529,11 @@ def test_a_price_that_jumps_asks_for_probes() -> None:
             break
         costs = np.array([np.nan, cost, np.nan])
         codes = np.array([-1, 1, -1])
-        scout.update(state, codes, costs, 0, 1.0, KINDS * SETS.index((1,)) + EXPLOIT)
-    assert events(state)[0][1:] == [scout.PRICE_ALARM, 1]
-    assert state.book["probes_due"][0] == scout.PROBES_AFTER_ALARM
+        steps.update(state, codes, costs, 0, 1.0, KINDS * SETS.index((1,)) + EXPLOIT)
+    assert events(state)[0][1:] == [steps.PRICE_ALARM, 1]
+    assert state.book["probes_due"][0] == steps.PROBES_AFTER_ALARM
     assert state.book["stale"][0]
-    for _ in range(scout.PROBES_AFTER_ALARM):
+    for _ in range(steps.PROBES_AFTER_ALARM):
         assert kind_of(state, 0.999999)[0] == PROBE
         learn(state, PROBE, 0, [0, 1, 0])
     assert state.book["probes_due"][0] == 0
@@ -547,28 +548,28 @@ def test_a_regime_that_comes_back_is_restored() -> None:
     state.subsets.sums[first, 0] = known
     state.weights.log[j] = 0.0
     surprised(state)
-    for k in range(scout.RECOGNITION):
+    for k in range(steps.RECOGNITION):
         level = k % 3
         learn(state, EXPLORE, 0, [0, level, 0], reward=float(level == 0))
         if state.happened[0] > 1:
             break
-    assert events(state)[1][1] == scout.RESTORED
+    assert events(state)[1][1] == steps.RESTORED
     assert (state.subsets.pulls[first : first + 3, 0] > known).all()
-    assert state.book["age"][0] >= min(300, scout.MOST_AGE_RESTORED)
+    assert state.book["age"][0] >= min(300, steps.MOST_AGE_RESTORED)
     assert not state.surprise.sums.any()
 
 
 def test_events_are_kept_in_a_ring() -> None:
     state = made()
-    for k in range(scout_state.MOST_EVENTS + 2):
+    for k in range(state.MOST_EVENTS + 2):
         state.book["round"] = k
-        note_event(state, scout.PRICE_ALARM, 1)
-    assert state.happened[0] == scout_state.MOST_EVENTS + 2
-    assert state.events[:3, 0].tolist() == [scout_state.MOST_EVENTS, scout_state.MOST_EVENTS + 1, 2]
+        note_event(state, steps.PRICE_ALARM, 1)
+    assert state.happened[0] == state.MOST_EVENTS + 2
+    assert state.events[:3, 0].tolist() == [state.MOST_EVENTS, state.MOST_EVENTS + 1, 2]
 
 
 def test_the_constants_fit_together() -> None:
-    assert {EXPLOIT, EXPLORE, PROBE, scout.SAVE} == set(range(KINDS))
-    assert 0 < exploring.LEAST_EPSILON < exploring.MOST_EPSILON <= 1
-    assert all(0 < share < 1 for share in surprise.WORSE)
+    assert {EXPLOIT, EXPLORE, PROBE, steps.SAVE} == set(range(KINDS))
+    assert 0 < exploration.LEAST_EPSILON < exploration.MOST_EPSILON <= 1
+    assert all(0 < share < 1 for share in change_detection.WORSE)
     assert prices.SLACK < prices.LARGEST_STEP

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_scout
-from thrifty.kernels import averaging, set_values, subsets, wide_rounds
-from thrifty.kernels.set_values import OPTIMISM, PRIOR_PULLS, STATES, Comparison
-from thrifty.kernels.wide_rounds import WideRounds
+from thrifty.kernels.scout import model_weights, set_values, subsets, wide_rounds
+from thrifty.kernels.scout.set_values import OPTIMISM, PRIOR_PULLS, STATES, Comparison
+from thrifty.kernels.scout.wide_rounds import WideRounds
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -39,7 +39,7 @@ worth_given = numba.njit(
         tables, rounds, comparison, prices, known
     )
 )
-make_list = numba.njit(lambda weights: averaging.make_list(weights))
+make_list = numba.njit(lambda weights: model_weights.make_list(weights))
 
 
 def _learn(tables: Any, basis: Any, observed: Any, codes: Any, action: Any, reward: Any) -> None:
@@ -52,11 +52,11 @@ learn = numba.njit(_learn)
 
 def made(
     levels: tuple[int, ...], n_actions: int = 2
-) -> tuple[subsets.Subsets, averaging.Weights, WideRounds, Comparison]:
+) -> tuple[subsets.Subsets, model_weights.Weights, WideRounds, Comparison]:
     tables = subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
     sizes = [len(it) for it in naive_scout.sets_that_fit(levels, n_actions)]
     n = len(levels)
-    weights = averaging.initial(np.array(sizes), n, n)
+    weights = model_weights.initial(np.array(sizes), n, n)
     return tables, weights, wide_rounds.initial(n), set_values.initial(n_actions)
 
 
@@ -67,7 +67,7 @@ def mask(it: naive_scout.Set, n: int) -> int:
 # By hand: one feature of two levels, which tells the better of two actions.
 
 
-def told_by_one_feature() -> tuple[subsets.Subsets, averaging.Weights, WideRounds, Comparison]:
+def told_by_one_feature() -> tuple[subsets.Subsets, model_weights.Weights, WideRounds, Comparison]:
     tables, weights, rounds, comparison = made((2,))
     for state in (0, 1):
         for action in (0, 1):
@@ -236,7 +236,7 @@ def test_means_and_values_are_rewards(given: Any) -> None:
 # By hand: the first feature is free, and the second tells the better action where the first is 0.
 
 
-def told_in_a_subgroup() -> tuple[subsets.Subsets, averaging.Weights, WideRounds, Comparison]:
+def told_in_a_subgroup() -> tuple[subsets.Subsets, model_weights.Weights, WideRounds, Comparison]:
     tables, weights, rounds, comparison = made((2, 2))
     for codes in ([0, 0], [0, 1], [1, 0], [1, 1]):
         right = codes[1] if codes[0] == 0 else 0  # elsewhere action 0 is right

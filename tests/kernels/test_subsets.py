@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import naive_scout
-from thrifty.kernels import subsets
-from thrifty.kernels.arrays import NONE
+from thrifty.kernels.runtime.arrays import NONE
+from thrifty.kernels.scout import subsets
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 

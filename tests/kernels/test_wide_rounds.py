@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_scout
-from thrifty.kernels import subsets, wide_rounds
-from thrifty.kernels.arrays import NONE
-from thrifty.kernels.wide_rounds import MOST_ROUNDS
+from thrifty.kernels.runtime.arrays import NONE
+from thrifty.kernels.scout import subsets, wide_rounds
+from thrifty.kernels.scout.wide_rounds import MOST_ROUNDS
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 

@@ -18,9 +18,10 @@ from thrifty.environments import Replay, World, nursery
 from thrifty.environments.families import FAMILIES, many_features
 from thrifty.environments.schedule import Schedule
 from thrifty.errors import InvalidParameter
-from thrifty.kernels import scout as kernel
-from thrifty.kernels import scout_state, subsets
-from thrifty.kernels.arrays import NONE
+from thrifty.kernels.runtime.arrays import NONE
+from thrifty.kernels.scout import steps as kernel
+from thrifty.kernels.scout import subsets
+from thrifty.kernels.scout.state import MOST_EVENTS
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.problem import Feature, Problem
@@ -56,7 +57,7 @@ def recurring(rounds: int, period: int, *, seed: int = 0) -> World:
 def events_of(policy: Scout) -> list[int]:
     """Return the kinds of the events so far, in order."""
     state = policy._state
-    assert state.happened[0] <= scout_state.MOST_EVENTS
+    assert state.happened[0] <= MOST_EVENTS
     kinds: list[int] = state.events[: state.happened[0], 1].tolist()
     return kinds
 
@@ -462,7 +463,7 @@ def test_it_restarts_soon_after_an_abrupt_change() -> None:
 @statistical
 def test_it_hardly_ever_restarts_in_a_stationary_world() -> None:
     # With probabilities known, a run of 2,000 rounds would restart twice at the most in the mean:
-    # see the test of false alarms in tests/kernels/test_surprise.py.
+    # see the test of false alarms in tests/kernels/test_change_detection.py.
     worlds = [recurring(2000, 2000), World.random(levels=(3, 2), n_actions=3, rounds=2000, seed=4)]
     found = [restarts_in(world, seed) for world in worlds for seed in range(6)]
     assert sum(len(rounds) for rounds in found) <= 3

@@ -10,7 +10,7 @@ import pytest
 from compiled_policies import COMPILED
 from thrifty.environments import Replay, World
 from thrifty.errors import DamagedFile
-from thrifty.kernels.steps import STEPS
+from thrifty.kernels.runtime.steps import STEPS
 from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, POLICIES, Uniform
 from thrifty.policies.compiled import CompiledPolicy

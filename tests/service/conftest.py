@@ -11,12 +11,12 @@ import pytest
 
 import ladder
 from postgres_server import PostgresServer
-from service.desks import read_spec
+from service.engines import read_spec
 from small_service import ladder_file, policy_file, served
 from thrifty import policies
 from thrifty.service.api import create_app
-from thrifty.service.desk import Desk
-from thrifty.service.serving import make_server
+from thrifty.service.engine import Desk
+from thrifty.service.server import make_server
 from thrifty.service.stores import open_store
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from service.desks import QUICK, Office, in_office, read_spec
+from service.engines import QUICK, Office, in_office, read_spec
 from small_service import THRIFTY, policy_file, run_apart
 from thrifty import Agent
-from thrifty.service.auditing import audit, folded
-from thrifty.service.books import Book
+from thrifty.service.audit import audit, folded
 from thrifty.service.decisions import Opening, Seen
-from thrifty.service.desk import Desk
+from thrifty.service.engine import Desk
 from thrifty.service.events import START, Event, Position
-from thrifty.service.exporting import export, exported_events
-from thrifty.service.replaying import replay
+from thrifty.service.export import export, exported_events
+from thrifty.service.projection import Book
+from thrifty.service.replay import replay
 from thrifty.service.snapshots import freeze
 from thrifty.service.stores import open_store
 

@@ -7,7 +7,7 @@ import pytest
 
 from small_service import post
 from thrifty.errors import InvalidField
-from thrifty.service.bodies import ObservationBody, parse_body
+from thrifty.service.requests import ObservationBody, parse_body
 
 NUMBERS = [
     "NaN",

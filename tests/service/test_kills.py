@@ -10,7 +10,7 @@ from benchmarks.load import World
 
 from small_service import LEVELS, THRIFTY, Served, policy_file, run_apart
 from thrifty.client import Client
-from thrifty.service.auditing import folded
+from thrifty.service.audit import folded
 from thrifty.service.stores import open_store
 
 WORLD = World(LEVELS, price=0.5)

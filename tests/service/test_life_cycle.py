@@ -26,16 +26,16 @@ from hypothesis.stateful import (
 
 import ladder
 from postgres_server import PostgresServer
-from service.desks import DAY, QUICK, Clock, Office, parse_spec
+from service.engines import DAY, QUICK, Clock, Office, parse_spec
 from service.lives import HIGH, HIGHEST, LOW, LOWEST, PAYS, Life, Loop, Place, Rules
 from small_service import OUTCOMES, ladder_text
 from thrifty import policies
 from thrifty.errors import InvalidField, KeyReused, RoundError, ThriftyError
-from thrifty.service.auditing import audit
-from thrifty.service.books import Book
+from thrifty.service.audit import audit
 from thrifty.service.decisions import Opening, Seen
-from thrifty.service.desk import Desk
+from thrifty.service.engine import Desk
 from thrifty.service.events import Event
+from thrifty.service.projection import Book
 from thrifty.service.stores import open_store
 
 # Measured: 105 lives of 50 steps on SQLite, 36 on PostgreSQL.
@@ -414,7 +414,9 @@ def test_the_life_cycle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(policies, "POLICIES", ladder.registry())
-    monkeypatch.setattr("thrifty.service.desk.new_case_id", lambda _: f"{next(machine.names):028}")
+    monkeypatch.setattr(
+        "thrifty.service.engine.new_case_id", lambda _: f"{next(machine.names):028}"
+    )
     tried: Counter[str] = Counter()
     machine: Any = type(
         "TheseLives", (Lives,), {"place": place, "kind": reward_rule, "tried": tried}

@@ -21,17 +21,17 @@ from alembic.migration import MigrationContext
 
 import ladder
 from postgres_server import PostgresServer
-from service.desks import Clock, Office, in_office, parse_spec, spec_of
+from service.engines import Clock, Office, in_office, parse_spec, spec_of
 from small_service import policy_text
 from thrifty import policies
 from thrifty.errors import StoreError, UnsupportedVersion
-from thrifty.service.auditing import audit, folded
-from thrifty.service.books import Book
-from thrifty.service.desk import Desk
+from thrifty.service.audit import audit, folded
+from thrifty.service.engine import Desk
 from thrifty.service.events import KINDS, START
-from thrifty.service.exporting import exported_events
-from thrifty.service.migrations import upgrading
-from thrifty.service.replaying import replay
+from thrifty.service.export import exported_events
+from thrifty.service.migrations import upgrade
+from thrifty.service.projection import Book
+from thrifty.service.replay import replay
 from thrifty.service.standby import get_ready
 from thrifty.service.stores import Store, open_store
 from thrifty.service.stores.checks import draft
@@ -220,7 +220,7 @@ def test_a_long_log_of_another_server_may_take_its_time(
     monkeypatch.setattr("thrifty.service.stores.postgres._HURRIED", "-c statement_timeout=1000")
     url = postgres.new_database()
     with psycopg.connect(url) as other:  # another replica makes the tables, slowly
-        other.execute(f"SELECT pg_advisory_lock({upgrading._LOCK})")
+        other.execute(f"SELECT pg_advisory_lock({upgrade._LOCK})")
         Timer(1.5, other.execute, ["SELECT pg_advisory_unlock_all()"]).start()
         store = open_store(url)
     store.append([draft("old")])

@@ -10,7 +10,7 @@ import pytest
 
 from postgres_server import PostgresServer, postgres_programs
 from small_service import Served, policy_file, post, served
-from thrifty.service.auditing import audit, folded
+from thrifty.service.audit import audit, folded
 from thrifty.service.stores import open_store
 
 CASES = "/v1/policies/lending/cases"

@@ -15,7 +15,7 @@ from benchmarks.load import World, connect
 from postgres_server import PostgresServer, postgres_programs
 from small_service import LEVELS, Served, policy_file, run_apart
 from thrifty.client import AsyncClient
-from thrifty.service.auditing import audit, folded, log_of
+from thrifty.service.audit import audit, folded, log_of
 from thrifty.service.events import REWARDED, SETTLED, START, Event
 from thrifty.service.stores import Store, open_store
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from service.desks import DAY, Office, in_office
+from service.engines import DAY, Office, in_office
 from thrifty.errors import OutOfTurn, RoundClosed
-from thrifty.service.answers import case_view
 from thrifty.service.metrics import Meter, rendered
-from thrifty.service.served import Settings
+from thrifty.service.responses import case_view
+from thrifty.service.served_policy import Settings
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from small_service import THRIFTY, policy_file, post, served
 from thrifty.client import Client
 from thrifty.errors import AccessDenied, InvalidParameter, InvalidSpec
 from thrifty.service.access import add_key, read_keys
-from thrifty.service.serving import require_safe
+from thrifty.service.server import require_safe
 
 ENDPOINTS = [
     ("POST", "/v1/policies/{policy}/cases", "decide"),

@@ -11,11 +11,11 @@ from textwrap import dedent
 import pytest
 from benchmarks.damage import damaged
 
-from service.desks import QUICK, Clock, Office, in_office, spec_of
+from service.engines import QUICK, Clock, Office, in_office, spec_of
 from thrifty.errors import ForeignFile, SaveError, UnsupportedVersion
 from thrifty.saving import pack_archive, replace_file, unpack_archive
-from thrifty.service.auditing import folded
-from thrifty.service.desk import Desk
+from thrifty.service.audit import folded
+from thrifty.service.engine import Desk
 from thrifty.service.events import Position
 from thrifty.service.snapshots import freeze, seal, thaw
 from thrifty.service.stores import Lease, Store, open_store

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.desks import read_spec, spec_of
+from service.engines import read_spec, spec_of
 from small_service import ladder_text, policy_file
 from thrifty import Agent, PriceList
 from thrifty.errors import ForeignFile, InvalidSpec, ThriftyError

@@ -17,7 +17,7 @@ from small_service import THRIFTY, Served, policy_file, served
 from thrifty.client import Client
 from thrifty.errors import AccessDenied, InvalidParameter
 from thrifty.service.access import add_key
-from thrifty.service.serving import require_free
+from thrifty.service.server import require_free
 
 
 @contextmanager

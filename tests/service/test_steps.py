@@ -12,15 +12,15 @@ import polars as pl
 import pytest
 
 import ladder
-from service.desks import Office, in_office
+from service.engines import Office, in_office
 from small_service import THRIFTY, Served, ladder_file, ladder_text, served
 from thrifty import Agent, policies
 from thrifty.client import Client
 from thrifty.errors import InvalidField, OutOfTurn
-from thrifty.service.answers import case_view
-from thrifty.service.auditing import audit, folded
-from thrifty.service.exporting import export, exported_events
-from thrifty.service.replaying import replay
+from thrifty.service.audit import audit, folded
+from thrifty.service.export import export, exported_events
+from thrifty.service.replay import replay
+from thrifty.service.responses import case_view
 from thrifty.service.stores import open_store
 
 CLIMB = "epsilon = 0.0"

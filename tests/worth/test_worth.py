@@ -8,14 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from thrifty.data import Cases, cases_of
-from thrifty.data.reading import Table
 from thrifty.examples import KNOWN, csv_of, prices_of
 from thrifty.policy_file import of_prices, parse_policy_file
+from thrifty.tables import Cases, cases_of
+from thrifty.tables.reader import Table
 from thrifty.worth import sets
 from thrifty.worth.answer import answer_of, changed, unsure
+from thrifty.worth.backtest import changes_of, over_blocks, replay
 from thrifty.worth.files import as_json
-from thrifty.worth.judging import (
+from thrifty.worth.selection import (
     Estimate,
     Judge,
     choose,
@@ -25,8 +26,7 @@ from thrifty.worth.judging import (
     searched,
 )
 from thrifty.worth.sets import Folded, values_of
-from thrifty.worth.stream import changes_of, over_blocks, replay
-from thrifty.worth.words import Money, how, verdict
+from thrifty.worth.verdict import Money, how, verdict
 
 SEEDS = range(20)
 
@@ -225,7 +225,7 @@ def test_changes_of_prices_are_found() -> None:
 
 
 def test_a_long_stream_is_thinned_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thrifty.worth.stream.MOST_REPLAYED", 1000)
+    monkeypatch.setattr("thrifty.worth.backtest.MOST_REPLAYED", 1000)
     cases = known_cases("triage", 2500, 1)
     stream = replay(cases, [(0,), (0, 1)], 1)
     assert (stream.every, stream.cases.number) == (3, 834)

@@ -25,7 +25,7 @@ def audit(
 
     Example: thrifty audit thrifty.db
     """
-    from thrifty.service.auditing import audit as audited
+    from thrifty.service.audit import audit as audited
     from thrifty.service.stores import open_store
 
     opened = open_store(store, read_only=True)

@@ -18,7 +18,7 @@ def export(
 
     Example: thrifty export thrifty.db --out log.parquet
     """
-    from thrifty.service.exporting import export as exported
+    from thrifty.service.export import export as exported
     from thrifty.service.stores import open_store
 
     opened = open_store(store, read_only=True)

@@ -26,9 +26,9 @@ def init(
 
     Example: thrifty init cases.csv
     """
-    from thrifty.data.reading import read_table
-    from thrifty.data.starting import starting_file
     from thrifty.policy_file import to_toml
+    from thrifty.tables.reader import read_table
+    from thrifty.tables.scaffold import starting_file
 
     if out.exists() and not force:
         raise SaveError(f"{out} exists: choose another file with --out, or use --force.")

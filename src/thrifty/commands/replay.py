@@ -27,8 +27,8 @@ def replay(
     Example: thrifty replay log.parquet new.toml --of lending
     """
     from thrifty.commands.policy_files import read_complete_spec
-    from thrifty.service.exporting import exported_events
-    from thrifty.service.replaying import replay as replayed
+    from thrifty.service.export import exported_events
+    from thrifty.service.replay import replay as replayed
 
     spec = read_complete_spec(policy)
     with explained_if_slow():

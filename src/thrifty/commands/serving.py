@@ -13,10 +13,10 @@ from thrifty.commands.policy_files import read_complete_spec
 from thrifty.commands.waiting import explained_if_slow
 from thrifty.service.access import Keys, read_keys
 from thrifty.service.api import create_app
-from thrifty.service.desk import Desk
-from thrifty.service.gate import Limits
-from thrifty.service.served import Settings
-from thrifty.service.serving import make_server, require_free, require_possible, require_safe
+from thrifty.service.engine import Desk
+from thrifty.service.middleware import Limits
+from thrifty.service.served_policy import Settings
+from thrifty.service.server import make_server, require_free, require_possible, require_safe
 from thrifty.service.standby import get_ready, open_when_free
 from thrifty.service.stores import Store, open_store
 from thrifty.specification import PolicySpec

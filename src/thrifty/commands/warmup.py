@@ -25,7 +25,9 @@ def warmup(
     names = policies or list(POLICIES)
     for name in names:
         policy_named(name)
-    from thrifty.kernels.compile import CACHE_FOLDER  # slow to import, and only needed here
+    from thrifty.kernels.runtime.compilation import (
+        CACHE_FOLDER,  # slow to import, and only needed here
+    )
     from thrifty.simulation import warm_up
 
     if CACHE_FOLDER is None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from thrifty.commands.show import AsJson, new_table, show, show_json
 
 if TYPE_CHECKING:
-    from thrifty.data import Cases
+    from thrifty.tables import Cases
     from thrifty.worth.answer import Answer
 
 _WORKING = (
@@ -58,7 +58,7 @@ def worth(
     Example: thrifty worth cases.csv --policy policy.toml
     """
     from thrifty.commands.policy_files import read_table_file
-    from thrifty.data import cases_of
+    from thrifty.tables import cases_of
     from thrifty.worth.answer import answer_of
     from thrifty.worth.files import as_json as content_of
     from thrifty.worth.files import write_answer
@@ -81,7 +81,7 @@ def worth(
 
 
 def _show_columns(coded: Cases) -> None:
-    from thrifty.worth.words import Money, printable
+    from thrifty.worth.verdict import Money, printable
 
     money = Money.of(coded)
     table = new_table(["column"], ["price"])
@@ -99,7 +99,7 @@ def _show_columns(coded: Cases) -> None:
 
 
 def _show_answer(answer: Answer) -> None:
-    from thrifty.worth.words import Money, printable, verdict
+    from thrifty.worth.verdict import Money, printable, verdict
 
     money = Money.of(answer.cases)
     worths = new_table(["feature", ""], ["price", "worth up to", "95 %"])

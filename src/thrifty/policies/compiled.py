@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from thrifty.environments.replay import Replay
 from thrifty.errors import DamagedFile, InvalidParameter
-from thrifty.kernels import live, loop
-from thrifty.kernels.steps import STEPS
+from thrifty.kernels.runtime import loop, single_call
+from thrifty.kernels.runtime.steps import STEPS
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, as_array
@@ -39,12 +39,12 @@ class CompiledPolicy(Policy):
     def _choose_features(self, known: Observation) -> Purchase:
         mask = np.empty(self.problem.n_features, dtype=np.bool_)
         draws = self._draws(self.feature_draws)
-        purpose = live.features_chosen(self._hold(), known.codes, draws, mask)
+        purpose = single_call.features_chosen(self._hold(), known.codes, draws, mask)
         return Purchase.trusted(mask, purpose)
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         draws = self._draws(self.action_draws)
-        return live.action_chosen(
+        return single_call.action_chosen(
             self._hold(), observation.codes, available, draws, observation.purpose
         )
 
@@ -53,18 +53,18 @@ class CompiledPolicy(Policy):
     ) -> None:
         del outcome  # rewards are all that these policies learn from
         seen = (observation.codes, observation.costs, action, reward, observation.purpose)
-        while not live.learnt(self._hold(), *seen):
+        while not single_call.learnt(self._hold(), *seen):
             self._grow()
 
     def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:
         if STEPS[type(self._state)].action_values is None:
             return None
-        return live.values(self._hold(), observation.codes)
+        return single_call.values(self._hold(), observation.codes)
 
     def _hold(self) -> Any:
         """Return the state as single calls want it."""
         if self._held is None or self._held[0] is not self._state:
-            self._held = (self._state, live.hold(self._state))
+            self._held = (self._state, single_call.hold(self._state))
         return self._held[1]
 
     def _draws(self, number: int) -> NDArray[np.float64]:

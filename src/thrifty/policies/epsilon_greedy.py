@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thrifty.kernels import epsilon_greedy as kernel
+from thrifty.kernels.baselines import epsilon_greedy as kernel
 from thrifty.parameters import Real
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem

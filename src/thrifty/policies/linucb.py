@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thrifty.kernels import linucb as kernel
+from thrifty.kernels.baselines import linucb as kernel
 from thrifty.parameters import Choice, Real
 from thrifty.policies.compiled import CompiledPolicy, encoding_of
 from thrifty.problem import Problem

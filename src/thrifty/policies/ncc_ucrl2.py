@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from thrifty.kernels import ncc_ucrl2 as kernel
-from thrifty.kernels.partial_states import GROWING, MAX_FEATURES
+from thrifty.kernels.ncc import ncc_ucrl2 as kernel
+from thrifty.kernels.ncc.partial_states import GROWING, MAX_FEATURES
 from thrifty.parameters import FLAG, LENGTH, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thrifty.environments.truth import Truth
 from thrifty.errors import InvalidParameter
-from thrifty.kernels import oracle as kernel
+from thrifty.kernels.baselines import oracle as kernel
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem
 from thrifty.seeds import Seed

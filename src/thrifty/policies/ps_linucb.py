@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thrifty.kernels import ps_linucb as kernel
+from thrifty.kernels.baselines import ps_linucb as kernel
 from thrifty.parameters import LENGTH, Real
 from thrifty.policies.compiled import CompiledPolicy, encoding_of
 from thrifty.policies.linucb import ENCODINGS

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.kernels import scout as kernel
-from thrifty.kernels.scout_state import ScoutState, initial
+from thrifty.kernels.scout import steps as kernel
+from thrifty.kernels.scout.state import ScoutState, initial
 from thrifty.parameters import FLAG, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
 from thrifty.problem import Problem

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from thrifty.kernels import sim_oos as kernel
-from thrifty.kernels.partial_states import GROWING, MAX_FEATURES
-from thrifty.kernels.steps import STEPS
+from thrifty.kernels.ncc import sim_oos as kernel
+from thrifty.kernels.ncc.partial_states import GROWING, MAX_FEATURES
+from thrifty.kernels.runtime.steps import STEPS
 from thrifty.parameters import FLAG, Real
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit, require_prices
 from thrifty.problem import Problem

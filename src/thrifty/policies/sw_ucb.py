@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thrifty.kernels import sw_ucb as kernel
+from thrifty.kernels.baselines import sw_ucb as kernel
 from thrifty.parameters import LENGTH, Real
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thrifty.kernels import uniform as kernel
+from thrifty.kernels.baselines import uniform as kernel
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem
 from thrifty.seeds import Seed

@@ -124,7 +124,7 @@ def of_prices(
     columns: Mapping[str, Mapping[str, Any]] | None = None,
     leave_out: Iterable[str] = (),
 ) -> PolicyFile:
-    """Make a policy file in Python, for `thrifty.data.cases_of`.
+    """Make a policy file in Python, for `thrifty.tables.cases_of`.
 
     Parameters
     ----------

@@ -15,9 +15,15 @@ from starlette.types import Receive, Scope, Send
 
 from thrifty._version import __version__
 from thrifty.errors import InvalidField
-from thrifty.service import answers, dashboard
+from thrifty.service import dashboard, responses
 from thrifty.service.access import NAME, Caller, Keys, needed_scope
-from thrifty.service.bodies import (
+from thrifty.service.decisions import Opening, Seen
+from thrifty.service.engine import Desk
+from thrifty.service.events import Event
+from thrifty.service.http_errors import dumped, payload
+from thrifty.service.metrics import CONTENT_TYPE, Meter, rendered
+from thrifty.service.middleware import Gate, Limits
+from thrifty.service.requests import (
     AbandonBody,
     B,
     Body,
@@ -26,12 +32,6 @@ from thrifty.service.bodies import (
     RewardBody,
     parse_body,
 )
-from thrifty.service.decisions import Opening, Seen
-from thrifty.service.desk import Desk
-from thrifty.service.events import Event
-from thrifty.service.gate import Gate, Limits
-from thrifty.service.metrics import CONTENT_TYPE, Meter, rendered
-from thrifty.service.refusals import dumped, payload
 
 
 class Route(APIRoute):
@@ -133,7 +133,7 @@ async def open_case(policy: Name, request: Request) -> Response:
     asked = _Asked(request, OpeningBody)
     given = Opening(asked.body.free, asked.body.available)
     event = await asked.desk.open_case(asked.tenant, policy, given, asked.key, asked.digest)
-    return _json(answers.written(asked.desk.book(asked.tenant, policy).spec, event), 201)
+    return _json(responses.written(asked.desk.book(asked.tenant, policy).spec, event), 201)
 
 
 @_write("/v1/cases/{case}/observations", ObservationBody)
@@ -166,7 +166,7 @@ async def abandon(case: Name, request: Request) -> Response:
 async def show_case(case: Name, request: Request) -> Response:
     """Return everything known of a case, and why it was decided as it was."""
     spec, found = await _desk(request).case(_tenant(request), case)
-    return _json(answers.case_view(spec, found))
+    return _json(responses.case_view(spec, found))
 
 
 @_read("/v1/policies")
@@ -175,7 +175,7 @@ async def show_policies(request: Request) -> Response:
     desk, tenant = _desk(request), _tenant(request)
     return _json(
         [
-            answers.policy_view(book, leads=desk.leads(book))
+            responses.policy_view(book, leads=desk.leads(book))
             for (owner, _), book in desk.books.items()
             if owner == tenant
         ]
@@ -187,13 +187,13 @@ async def show_policy(policy: Name, request: Request) -> Response:
     """Return what a policy is and what it has done so far."""
     desk = _desk(request)
     book = desk.book(_tenant(request), policy)
-    return _json(answers.policy_view(book, leads=desk.leads(book)))
+    return _json(responses.policy_view(book, leads=desk.leads(book)))
 
 
 @_read("/v1/policies/{policy}/activity")
 async def show_activity(policy: Name, request: Request) -> Response:
     """Return what the dashboard draws: sums over time, what was noticed, open and late cases."""
-    return _json(answers.activity_view(_desk(request).book(_tenant(request), policy)))
+    return _json(responses.activity_view(_desk(request).book(_tenant(request), policy)))
 
 
 @_read("/metrics")
@@ -246,7 +246,7 @@ class _Asked(Generic[B]):
     def answer(self, event: Event) -> Response:
         """Return what is said of an event; the same each time."""
         spec = self.desk.book(self.tenant, event.policy).spec
-        return _json(answers.written(spec, event))
+        return _json(responses.written(spec, event))
 
 
 def _desk(request: Request) -> Desk:

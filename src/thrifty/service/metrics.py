@@ -14,7 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from thrifty.service.books import Book
+from thrifty.service.projection import Book
 from thrifty.service.totals import LAGS
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from thrifty.errors import DamagedFile, ForeignFile, ThriftyError, UnsupportedVersion
 from thrifty.saving import pack_archive, unpack_archive
-from thrifty.service.books import Book
 from thrifty.service.cases import Case
 from thrifty.service.events import Event, Position
+from thrifty.service.projection import Book
 from thrifty.service.totals import Totals
 from thrifty.specification import PolicySpec
 

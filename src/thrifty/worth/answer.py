@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thrifty.data.cases import Cases
-from thrifty.worth.judging import (
+from thrifty.tables.cases import Cases
+from thrifty.worth.backtest import Stream, replay
+from thrifty.worth.selection import (
     MOST_SEARCHED,
     Estimate,
     FeatureWorth,
@@ -25,7 +26,6 @@ from thrifty.worth.judging import (
     searched,
 )
 from thrifty.worth.sets import Folded
-from thrifty.worth.stream import Stream, replay
 
 
 @dataclass(frozen=True, eq=False)

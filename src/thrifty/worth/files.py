@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from thrifty._version import __version__
-from thrifty.data.describing import AGENT, POLICY, policy_file_of
 from thrifty.errors import SaveError
 from thrifty.policy_file import Comments, to_toml
+from thrifty.tables.descriptions import AGENT, POLICY, policy_file_of
 from thrifty.worth.answer import Answer
-from thrifty.worth.judging import FeatureWorth
+from thrifty.worth.backtest import FIXED, SCOUT, Played, Stream
 from thrifty.worth.page import page_of
-from thrifty.worth.stream import FIXED, SCOUT, Played, Stream
-from thrifty.worth.words import verdict
+from thrifty.worth.selection import FeatureWorth
+from thrifty.worth.verdict import verdict
 
 JSON, PAGE = "worth.json", "worth.html"
 SCHEMA = 1

@@ -13,9 +13,9 @@ import numpy as np
 from thrifty._version import __version__
 from thrifty.pages import captioned, cell, note, page, table_of_cells
 from thrifty.worth.answer import Answer
-from thrifty.worth.judging import FeatureWorth
-from thrifty.worth.stream import EVERYTHING, FIXED, HINDSIGHT, NCC, NOTHING, SCOUT, Stream
-from thrifty.worth.words import Money, caveats, describe, how, printable, verdict
+from thrifty.worth.backtest import EVERYTHING, FIXED, HINDSIGHT, NCC, NOTHING, SCOUT, Stream
+from thrifty.worth.selection import FeatureWorth
+from thrifty.worth.verdict import Money, caveats, describe, how, printable, verdict
 
 PlotlyFigure = dict[str, Any]
 

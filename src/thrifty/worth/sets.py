@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.data.cases import Cases
-from thrifty.kernels import worth as kernel
+from thrifty.kernels.shared import out_of_fold as kernel
 from thrifty.seeds import Seed, generator
+from thrifty.tables.cases import Cases
 
 Floats = NDArray[np.float64]
 Integers = NDArray[Any]

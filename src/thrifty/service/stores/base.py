@@ -202,7 +202,7 @@ class Store(ABC):
                 f"the store is of revision {found}, and this release reads {schema.REVISION}: "
                 "thrifty serve creates stores and brings them up to date."
             )
-        from thrifty.service.migrations.upgrading import upgrade  # alembic only if it is needed
+        from thrifty.service.migrations.upgrade import upgrade  # alembic only if it is needed
 
         upgrade(connection)
 

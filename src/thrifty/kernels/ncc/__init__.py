@@ -1,0 +1,1 @@
+"""NCC-UCRL2 and Sim-OOS."""

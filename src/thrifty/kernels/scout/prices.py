@@ -1,0 +1,94 @@
+"""What features cost now: running means that start afresh when prices jump."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.kernels.runtime.arrays import Bools, Floats
+from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+
+MEMORY = 100
+SPREAD_MEMORY = 200.0
+LEAST_SPREAD = 1e-4
+LARGEST_STEP = 6.0
+SLACK, ALARM = 1.0, 9.0
+
+PRICE = np.dtype(
+    [
+        ("mean", np.float64),
+        ("seen", np.int64),  # payments since the last alarm, at most MEMORY
+        ("squares", np.float64),  # of the deviations, in all payments but for those that faded
+        ("deviations", np.float64),
+        ("up", np.float64),  # two sums of standardised deviations, each never below 0
+        ("down", np.float64),
+    ],
+    align=True,
+)
+Prices = NDArray[np.void]
+
+
+def initial(n_features: int) -> Prices:
+    """Return what is known before anything was paid."""
+    return np.zeros(n_features, PRICE)
+
+
+@jit_no_inline
+def pay(prices: Prices, i: int, cost: float) -> bool:
+    """Note a payment for feature i; return whether its price has jumped."""
+    jumped = _has_jumped(prices, i, cost)
+    if jumped:
+        prices[i]["seen"] = 0
+        prices[i]["up"] = 0.0
+        prices[i]["down"] = 0.0
+    if prices[i]["seen"] == 0:
+        prices[i]["mean"] = cost
+        prices[i]["seen"] = 1
+        return jumped
+    prices[i]["seen"] = min(prices[i]["seen"] + 1, MEMORY)
+    deviation = cost - prices[i]["mean"]
+    prices[i]["mean"] += deviation / prices[i]["seen"]
+    _note_deviation(prices, i, deviation * deviation * (1 - 1 / prices[i]["seen"]))
+    return jumped
+
+
+@jit_inline
+def _note_deviation(prices: Prices, i: int, square: float) -> None:
+    prices[i]["squares"] += square
+    prices[i]["deviations"] += 1.0
+    if prices[i]["deviations"] > SPREAD_MEMORY:
+        fading = SPREAD_MEMORY / prices[i]["deviations"]
+        prices[i]["squares"] *= fading
+        prices[i]["deviations"] *= fading
+
+
+@jit_inline
+def _has_jumped(prices: Prices, i: int, cost: float) -> bool:
+    """Add the standardised deviation to both sums (CUSUM); return whether one is too large."""
+    if prices[i]["seen"] < 3:
+        return False
+    variance = prices[i]["squares"] / prices[i]["deviations"]
+    spread = (math.sqrt(variance) + LEAST_SPREAD) * math.sqrt(1 + 1 / prices[i]["seen"])
+    step = min(max((cost - prices[i]["mean"]) / spread, -LARGEST_STEP), LARGEST_STEP)
+    prices[i]["up"] = max(0.0, prices[i]["up"] + step - SLACK)
+    prices[i]["down"] = max(0.0, prices[i]["down"] - step - SLACK)
+    return max(prices[i]["up"], prices[i]["down"]) > ALARM
+
+
+@jit_inline
+def total(prices: Prices, mask: Bools) -> float:
+    """Return what the features of the mask cost together."""
+    amount = 0.0
+    for i in range(mask.size):
+        if mask[i]:
+            amount += prices[i]["mean"]
+    return amount
+
+
+@jit_inline
+def means(prices: Prices, out: Floats) -> None:
+    """Write down every feature's mean price."""
+    for i in range(out.size):
+        out[i] = prices[i]["mean"]

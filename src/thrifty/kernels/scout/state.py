@@ -1,0 +1,122 @@
+"""What Scout knows: its limits, its tables and its books."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.kernels.runtime.arrays import NONE, Floats, Ints
+from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.scout import (
+    change_detection,
+    growth,
+    model_weights,
+    prices,
+    regimes,
+    set_values,
+    subsets,
+    wide_rounds,
+)
+from thrifty.kernels.scout.change_detection import Surprise
+from thrifty.kernels.scout.growth import Growth
+from thrifty.kernels.scout.likelihood import initial_spread
+from thrifty.kernels.scout.model_weights import Weights
+from thrifty.kernels.scout.prices import Prices
+from thrifty.kernels.scout.regimes import Regimes
+from thrifty.kernels.scout.set_values import Comparison
+from thrifty.kernels.scout.subsets import Subsets
+from thrifty.kernels.scout.wide_rounds import WideRounds
+
+LIKELY_SIZE = 5
+"""Of very many features hardly more than this many matter."""
+
+BOOK = np.dtype(
+    [
+        ("round", np.int64),  # rounds learnt
+        ("age", np.int64),  # since the last restart
+        ("in_use", np.int64),  # I*
+        ("value", np.float64),  # V(I*)
+        ("certainty", np.float64),  # the largest weight of a set
+        ("stale", np.int64),  # I* must be chosen anew
+        ("probes_due", np.int64),
+        ("restarts", np.int64),
+        ("spent", np.float64),
+    ],
+    align=True,
+)
+MOST_EVENTS = 256
+
+
+class Limits(NamedTuple):
+    """What a round may buy and spend on average, and whether former regimes are recognised."""
+
+    features: int
+    budget: float
+    recall: bool
+
+
+class ScoutState(NamedTuple):
+    """The limits, the pieces, and the books.
+
+    `blind` is the sum and number of blind rewards, `habits` how often each action was exploited
+    lately, `events` a ring of (round, kind, feature or NONE) with the number of all events so far.
+    """
+
+    limits: Limits
+    book: NDArray[np.void]
+    subsets: Subsets
+    weights: Weights
+    wide_rounds: WideRounds
+    growth: Growth
+    comparison: Comparison
+    prices: Prices
+    surprise: Surprise
+    regimes: Regimes
+    spread: Floats
+    blind: Floats
+    habits: Floats
+    events: Ints
+    happened: Ints
+
+
+def initial(
+    levels: Ints,
+    n_actions: int,
+    *,
+    max_features: int | None,
+    budget: float | None,
+    recall: bool = True,
+) -> ScoutState:
+    """Return the state before the first round."""
+    most = levels.size if max_features is None else min(max_features, levels.size)
+    tables = subsets.initial(levels, n_actions, most)
+    fixed = tables.order.size
+    sizes = np.full(len(tables.masks), NONE)
+    sizes[:fixed] = np.bitwise_count(tables.masks[:fixed])
+    likely = most if fixed == len(sizes) else min(most, LIKELY_SIZE)
+    return ScoutState(
+        Limits(most, math.inf if budget is None else float(budget), recall),
+        book=np.zeros(1, BOOK),
+        subsets=tables,
+        weights=model_weights.initial(sizes, levels.size, likely),
+        wide_rounds=wide_rounds.initial(levels.size),
+        growth=growth.initial(n_actions),
+        comparison=set_values.initial(n_actions),
+        prices=prices.initial(levels.size),
+        surprise=change_detection.initial(len(tables.pulls)),
+        regimes=regimes.initial(tables.pulls.shape, len(tables.masks)),
+        spread=initial_spread(n_actions),
+        blind=np.array([0.5, 1.0]),
+        habits=np.full(n_actions, 1 / n_actions),
+        events=np.zeros((MOST_EVENTS, 3), np.int64),
+        happened=np.zeros(1, np.int64),
+    )
+
+
+@jit_inline
+def blind_mean(state: ScoutState) -> float:
+    """Return the mean reward of blind rounds."""
+    return state.blind[0] / state.blind[1]

@@ -1,0 +1,424 @@
+"""Scout: explore blind and wide, exploit the set that is worth most, start afresh after a change.
+
+Three kinds of rounds, by the interval rule of `subsets`:
+
+- *exploit*: buy I*, the set worth most now, and draw the action from it; teaches the table of I*.
+- *explore*: buy all features that could pay for themselves, act blindly; teaches all their subsets.
+- *probe*: buy those features and I*, act by I* alone; teaches all sets from I* up, for the prices.
+
+With a budget there is a fourth: *save*, when more was spent than the rounds so far allow: buy
+nothing, and act by that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thrifty.kernels.runtime.arrays import NONE, Bools, Floats, Ints, Mask
+from thrifty.kernels.runtime.choice import uniform
+from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.steps import STEPS, Steps
+from thrifty.kernels.scout import (
+    change_detection,
+    growth,
+    model_weights,
+    prices,
+    regimes,
+    set_values,
+    subsets,
+    wide_rounds,
+)
+from thrifty.kernels.scout.exploration import (
+    YOUNG,
+    chance_to_explore,
+    chance_to_probe,
+    fill_explored,
+    grows,
+)
+from thrifty.kernels.scout.likelihood import (
+    clipped,
+    dispersion,
+    largest_dispersion,
+    note_spread,
+)
+from thrifty.kernels.scout.state import MOST_EVENTS, ScoutState, blind_mean
+from thrifty.kernels.shared import variates
+from thrifty.kernels.shared.masks import contains, fill, mask_of
+from thrifty.kernels.shared.variates import beta, stream_of
+
+FEATURE_DRAWS, ACTION_DRAWS = 2, 1
+EXPLOIT, EXPLORE, PROBE, SAVE = 0, 1, 2, 3
+KINDS = 4
+GIVEN = 1 << 62
+"""A purpose is the kind of the round and the set in use, as KINDS * (its ticket) + kind, and GIVEN
+more if values were known for free."""
+
+REFRESH = 10
+PROBES_AFTER_ALARM = 3
+THOMPSON_PULLS = 2.0
+LEAST_CHANCE = 0.001
+ACTION_MEMORY = 0.98
+ENOUGH_TO_JUDGE, ENOUGH_FOR_SPREAD = 3.0, 8.0
+RECOGNITION = 150
+"""A former regime may be recognised for this many rounds after a restart."""
+MOST_AGE_RESTORED = 400
+RESTART, RESTORED, ROW_FORGOTTEN, PRICE_ALARM = 0, 1, 2, 3
+
+
+@jit
+def choose_features(state: ScoutState, known: Ints, draws: Floats, mask: Bools) -> int:
+    """Fill the mask for an explore, probe, exploit or save round; return the purpose.
+
+    What is known for free is not bought, and the set in use is the best one given the free values.
+    """
+    book = state.book
+    if book[0]["stale"] or book[0]["age"] % REFRESH == 0:
+        _choose_set(state)
+    if state.limits.budget * max(1, book[0]["round"]) < book[0]["spent"]:
+        fill(np.int64(0), mask)
+        return SAVE
+    fill_explored(state, mask)
+    in_use = book[0]["in_use"]
+    free = mask_of(known)
+    if free != 0:
+        for i in range(mask.size):
+            mask[i] = mask[i] and known[i] < 0
+        in_use = _best_set_given(state, known)
+    epsilon = chance_to_explore(state, mask)
+    kind = EXPLOIT
+    if draws[0] < epsilon:
+        kind = EXPLORE
+        _keep_some(mask, np.int64(0), state.limits.features, draws[1])
+    elif book[0]["probes_due"] > 0 or draws[0] < epsilon + chance_to_probe(state, epsilon):
+        kind = PROBE
+        _keep_some(mask, state.subsets.masks[in_use] & ~free, state.limits.features, draws[1])
+    else:
+        fill(state.subsets.masks[in_use], mask)
+    purpose = int(KINDS * subsets.ticket_of(state.subsets, in_use) + kind)
+    return purpose if free == 0 else purpose + GIVEN
+
+
+@jit_inline
+def _keep_some(mask: Bools, kept: Mask, most: int, draw: float) -> None:
+    """Add the kept set, and drop others at random until at most `most` features are left."""
+    n = mask.size
+    free = most
+    others = 0
+    for i in range(n):
+        if contains(kept, i, n):
+            mask[i] = True
+            free -= 1
+        elif mask[i]:
+            others += 1
+    if others <= free:
+        return
+    stream = stream_of(draw)
+    for i in range(n):
+        if mask[i] and not contains(kept, i, n):
+            mask[i] = variates.uniform(stream) * others < free
+            free -= mask[i]
+            others -= 1
+
+
+@jit_inline
+def _choose_set(state: ScoutState) -> None:
+    """Make the short list and choose I*."""
+    book = state.book
+    means = np.empty(state.prices.size)
+    prices.means(state.prices, means)
+    book[0]["certainty"] = model_weights.make_list(state.weights)
+    best, value = set_values.best_set(
+        state.subsets,
+        state.weights,
+        state.wide_rounds,
+        state.comparison,
+        means,
+        blind_mean(state),
+        state.limits.budget,
+    )
+    book[0]["in_use"] = best
+    book[0]["value"] = value
+    book[0]["stale"] = 0
+
+
+@jit_inline
+def _best_set_given(state: ScoutState, known: Ints) -> int:
+    """Return the set in use of a case with these free values."""
+    if state.comparison.compared[0] == 0:
+        return state.book[0]["in_use"]
+    means = np.empty(state.prices.size)
+    prices.means(state.prices, means)
+    return set_values.best_set_given(
+        state.subsets, state.wide_rounds, state.comparison, means, state.limits.budget, known
+    )
+
+
+@jit
+def worth_given(state: ScoutState, known: Ints) -> Floats:
+    """Return the values and prices of the sets that were compared last, given free values."""
+    means = np.empty(state.prices.size)
+    prices.means(state.prices, means)
+    return set_values.worth_given(state.subsets, state.wide_rounds, state.comparison, means, known)
+
+
+@jit
+def index(state: ScoutState, codes: Ints) -> Floats:
+    """Return m(a, psi) of every action."""
+    observed = mask_of(codes)
+    values = np.empty(state.habits.size)
+    for a in range(values.size):
+        values[a] = _predicted(state, observed, codes, a)[0]
+    return values
+
+
+@jit_inline
+def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> tuple[float, float]:
+    return set_values.predicted(
+        state.subsets, state.weights, blind_mean(state), observed, codes, action
+    )
+
+
+@jit_inline
+def _expected(
+    state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int
+) -> tuple[float, float]:
+    """Return what an action of this round is predicted to pay, and what that rests on."""
+    mean, number = _predicted(state, basis, codes, action)
+    if purpose < GIVEN:
+        return mean, number
+    place = subsets.place_of(state.subsets, basis)
+    if place == NONE:
+        return mean, number
+    return set_values.refined(state.subsets, place, codes, action, mean)
+
+
+@jit_inline
+def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
+    """Return B, the features that the action is drawn from.
+
+    More may have been observed than was bought; it is used if such a set has a table for good (a
+    grown one's may be gone when the reward comes, and B forgotten with it). If the set in use has
+    lost its tables since, all that was observed is taken to have been used.
+    """
+    kind, in_use = purpose % KINDS, subsets.set_with(state.subsets, purpose % GIVEN // KINDS)
+    if kind == EXPLORE:
+        return np.int64(0)
+    place = subsets.place_of(state.subsets, observed)
+    if in_use == NONE or (kind != PROBE and NONE < place < state.subsets.order.size):
+        return observed
+    return state.subsets.masks[in_use] & observed
+
+
+@jit
+def choose_action(
+    state: ScoutState, codes: Ints, available: Bools, draws: Floats, purpose: int
+) -> int:
+    """Act blindly in explore rounds; else take the action of the largest draw (Thompson)."""
+    if purpose % KINDS == EXPLORE:
+        return _blind_action(state, available, draws[0])
+    basis = _basis(state, purpose, mask_of(codes))
+    stream = stream_of(draws[0])
+    chosen = NONE
+    largest = -1.0
+    for a in range(available.size):
+        mean, number = _expected(state, purpose, basis, codes, a)
+        mean = min(max(mean, LEAST_CHANCE), 1 - LEAST_CHANCE)
+        size = number / dispersion(state.spread, a) + THOMPSON_PULLS
+        value = beta(mean * size, (1 - mean) * size, stream)
+        if available[a] and value > largest:
+            chosen, largest = a, value
+    return chosen
+
+
+@jit_inline
+def _blind_action(state: ScoutState, available: Bools, draw: float) -> int:
+    """Choose without looking: any action, or half of the time one as often as it was exploited."""
+    if state.book[0]["age"] <= YOUNG:
+        return uniform(available, draw)
+    if draw < 0.5:
+        return uniform(available, 2 * draw)
+    total = 0.0
+    for a in range(available.size):
+        total += state.habits[a] if available[a] else 0.0
+    left = (2 * draw - 1) * total
+    for a in range(available.size):
+        if available[a]:
+            left -= state.habits[a]
+            if left < 0.0:
+                return a
+    return uniform(available, 2 * draw - 1)
+
+
+@jit
+def update(
+    state: ScoutState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
+) -> None:
+    """Learn from a round: prices, whether the world has changed, weights, tables."""
+    book = state.book
+    kind, observed = purpose % KINDS, mask_of(codes)
+    basis = _basis(state, purpose, observed)
+    _learn_prices(state, codes, costs)
+    if state.limits.recall and book[0]["restarts"] > 0 and book[0]["age"] < RECOGNITION:
+        _recognise(state, observed, codes, action, reward)
+    if kind != EXPLORE:
+        _judge(state, purpose, basis, codes, action, reward)
+    if kind in (EXPLOIT, SAVE):
+        _note_habit(state, action)
+        j = subsets.place_of(state.subsets, basis)
+        if j != NONE:
+            cell = subsets.cell_of(state.subsets, j, codes)
+            subsets.learn_one(state.subsets, cell, action, reward)
+    else:
+        _learn_wide(state, basis, observed, codes, action, reward)
+        if kind == EXPLORE:
+            state.blind[0] += reward
+            state.blind[1] += 1.0
+        elif book[0]["probes_due"] > 0:
+            book[0]["probes_due"] -= 1
+    book[0]["age"] += 1
+    book[0]["round"] += 1
+    subsets.remember(state.subsets, book[0]["age"])
+
+
+@jit_inline
+def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
+    for i in range(codes.size):
+        if np.isnan(costs[i]):  # not bought
+            continue
+        state.book[0]["spent"] += costs[i]
+        # A purchase that failed says nothing about the price.
+        if codes[i] >= 0 and prices.pay(state.prices, i, costs[i]):
+            state.book[0]["probes_due"] = PROBES_AFTER_ALARM
+            state.book[0]["stale"] = 1
+            _note_event(state, PRICE_ALARM, i)
+
+
+@jit_inline
+def _learn_wide(
+    state: ScoutState, basis: Mask, observed: Mask, codes: Ints, action: int, reward: float
+) -> None:
+    """Let the sets between the basis and the observed one compete for the reward and learn it."""
+    subsets.find_cells(state.subsets, observed, codes)
+    model_weights.weigh(
+        state.subsets,
+        state.weights,
+        basis,
+        observed,
+        action,
+        reward,
+        blind_mean(state),
+        dispersion(state.spread, action),
+    )
+    subsets.learn(state.subsets, basis, observed, action, reward)
+    wide_rounds.write_down(state.wide_rounds, codes, observed, basis, action, reward)
+    if grows(state):
+        _grow(state)
+    if state.book[0]["age"] > YOUNG:
+        state.book[0]["stale"] = 1
+
+
+@jit_inline
+def _grow(state: ScoutState) -> None:
+    """Give a place to a larger set if it is time to."""
+    place = growth.grow(
+        state.growth,
+        state.subsets,
+        state.weights,
+        state.wide_rounds,
+        state.subsets.masks[state.book[0]["in_use"]],
+        state.limits.features,
+        blind_mean(state),
+        largest_dispersion(state.spread),
+    )
+    if place != NONE:
+        model_weights.make_list(state.weights)  # on which the place may have been with another set
+        offsets = state.subsets.offsets
+        change_detection.calm_down_in(state.surprise, offsets[place], offsets[place + 1])
+
+
+@jit_inline
+def _judge(
+    state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int, reward: float
+) -> None:
+    """Compare the reward with what was predicted, and forget what it contradicts."""
+    mean, number = _expected(state, purpose, basis, codes, action)
+    if number < ENOUGH_TO_JUDGE:
+        return
+    p = clipped(mean)
+    phi = dispersion(state.spread, action)
+    if number >= ENOUGH_FOR_SPREAD:
+        note_spread(state.spread, action, reward, p)
+    if change_detection.add_evidence(state.surprise, reward, p, phi):
+        _restart(state)
+        return
+    j = subsets.place_of(state.subsets, basis)
+    if j == NONE:
+        return
+    cell = subsets.cell_of(state.subsets, j, codes)
+    if change_detection.add_evidence_in(state.surprise, cell, reward, p, phi):
+        subsets.forget_cell(state.subsets, cell)
+        _note_event(state, ROW_FORGOTTEN, NONE)
+
+
+@jit_inline
+def _restart(state: ScoutState) -> None:
+    """Forget all rewards, keep the regime in case it comes back, and most of the weights' doubt."""
+    book = state.book
+    book[0]["restarts"] += 1
+    regimes.store(
+        state.regimes,
+        state.subsets,
+        state.weights,
+        state.blind,
+        book[0]["age"],
+        book[0]["restarts"],
+    )
+    subsets.forget_all(state.subsets)
+    wide_rounds.close(state.wide_rounds)
+    model_weights.temper(state.weights)
+    change_detection.calm_down(state.surprise)
+    state.blind[0] = 0.5
+    state.blind[1] = 1.0
+    book[0]["age"] = 0
+    book[0]["stale"] = 1
+    _note_event(state, RESTART, NONE)
+
+
+@jit_inline
+def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, reward: float) -> None:
+    """Restore a former regime if it explains the rewards since the restart clearly better."""
+    book = state.book
+    p = clipped(_predicted(state, observed, codes, action)[0])
+    phi = dispersion(state.spread, action)
+    k = regimes.recognise(state.regimes, state.subsets, observed, codes, action, reward, p, phi)
+    if k == NONE:
+        return
+    age = regimes.restore(
+        state.regimes, k, state.subsets, state.weights, state.wide_rounds, state.blind
+    )
+    change_detection.calm_down(state.surprise)
+    book[0]["age"] = max(book[0]["age"], min(age, MOST_AGE_RESTORED))
+    if grows(state):  # places have other sets now
+        model_weights.make_list(state.weights)
+        book[0]["in_use"] = 0
+    book[0]["stale"] = 1
+    _note_event(state, RESTORED, NONE)
+
+
+@jit_inline
+def _note_habit(state: ScoutState, action: int) -> None:
+    for a in range(state.habits.size):
+        state.habits[a] *= ACTION_MEMORY
+    state.habits[action] += 1 - ACTION_MEMORY
+
+
+@jit_inline
+def _note_event(state: ScoutState, kind: int, feature: int) -> None:
+    place = state.happened[0] % MOST_EVENTS
+    state.events[place, 0] = state.book[0]["round"]
+    state.events[place, 1] = kind
+    state.events[place, 2] = feature
+    state.happened[0] += 1
+
+
+STEPS[ScoutState] = Steps(choose_features, update, index, choose_action)

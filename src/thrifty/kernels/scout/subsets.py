@@ -1,0 +1,292 @@
+"""Tables of mean rewards for many observation sets at once, and the interval rule that fills them.
+
+A round that observed the set O and drew its action from the values of B alone, B within O, is an
+unbiased sample of r(a, psi_J) for every J with B within J within O, and in general for no other:
+given psi_J the action tells nothing more about what was not observed in J. So a round teaches the
+tables between B and O, and `learn` is the only way into them.
+
+The sets are all subsets of the features. If these would have too many partial states there are the
+sets of at most K features, and room for GROWN larger ones, which come and go (see `growth`). Two
+tables are kept of each set: of all rounds that may teach it, with a memory of so many visits to a
+cell, and of wide rounds alone (those that explore or probe), which compare sets.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
+from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.shared.masks import contains
+
+MOST_NUMBERS, MOST_NUMBERS_WHEN_GROWING = 450_000, 60_000
+"""So many means, of cells and actions, at the most: of all sets, or else of the small ones."""
+GROWN, MOST_CELLS = 24, 256
+"""So many larger sets, of so many partial states each at the most."""
+NO_SET = NONE
+"""The mask of a place without a set: within no other, for Scout takes 63 features at the most."""
+MEMORY, MEMORY_OF_AGE, MOST_MEMORY = 80.0, 0.05, 500.0
+"""So many visits to a cell count, or this part of the rounds since the last restart if that is
+more, but not more than the last; older ones fade."""
+
+
+class Subsets(NamedTuple):
+    """The fixed sets in the order of their size, the empty one first, the grown ones behind them.
+
+    Their tables lie end to end. A set's cells are numbered by the levels of its features, the first
+    one fastest; `rests` is a fixed set without its `first` feature, from whose numbers they are
+    made. `order` sorts the fixed masks. `bindings` counts how often a place got another set.
+    `memory` is how many visits to a cell count at present.
+    """
+
+    levels: Ints
+    masks: Ints
+    firsts: Ints
+    rests: Ints
+    offsets: Ints
+    order: Ints
+    bindings: Ints
+    pulls: Floats
+    sums: Floats
+    wide_pulls: Floats
+    wide_sums: Floats
+    cells: Ints  # where the sets' tables have the state at hand
+    memory: Floats
+
+
+def initial(levels: Ints, n_actions: int, most: int) -> Subsets:
+    """Return empty tables of the sets of at most `most` features, as far as there is room."""
+    n = levels.size
+    sets, grown = _sets_that_fit(levels.tolist(), most, n_actions)
+    bits = [1 << (n - 1 - i) for i in range(n)]
+    masks = np.array([sum(bits[i] for i in it) for it in sets], np.int64)
+    places = {it: k for k, it in enumerate(sets)}
+    sizes = [prod(int(levels[i]) for i in it) for it in sets] + [MOST_CELLS] * grown
+    shape = (sum(sizes), n_actions)
+    return Subsets(
+        levels=levels.copy(),
+        masks=np.concatenate([masks, np.full(grown, NO_SET)]),
+        firsts=np.array([it[0] if it else NONE for it in sets], np.int64),
+        rests=np.array([places[it[1:]] if it else NONE for it in sets], np.int64),
+        offsets=np.cumsum([0, *sizes], dtype=np.int64),
+        order=np.argsort(masks),
+        bindings=np.zeros(len(sizes), np.int64),
+        pulls=np.zeros(shape),
+        sums=np.zeros(shape),
+        wide_pulls=np.zeros(shape),
+        wide_sums=np.zeros(shape),
+        cells=np.zeros(len(sizes), np.int64),
+        memory=np.full(1, MEMORY),
+    )
+
+
+def _sets_that_fit(
+    levels: list[int], most: int, n_actions: int
+) -> tuple[list[tuple[int, ...]], int]:
+    """Return all sets of at most `most` features, or the small ones, and how many may grow.
+
+    >>> _sets_that_fit([2, 2], most=2, n_actions=3)
+    ([(), (0,), (1,), (0, 1)], 0)
+    >>> sets, grown = _sets_that_fit([3] * 30, most=30, n_actions=3)
+    >>> len(sets), len(sets[-1]), grown
+    (466, 2, 24)
+    """
+    most = min(most, len(levels))
+    largest, grown = most, 0
+    if _numbers(levels, most, n_actions) > MOST_NUMBERS:
+        largest = 1
+        while _numbers(levels, largest + 1, n_actions) <= MOST_NUMBERS_WHEN_GROWING:
+            largest += 1
+        grown = GROWN
+    return [
+        it for size in range(largest + 1) for it in combinations(range(len(levels)), size)
+    ], grown
+
+
+def _numbers(levels: list[int], largest: int, n_actions: int) -> int:
+    """Return how many means the tables of all sets of at most so many features have."""
+    return n_actions * sum(_cells(levels, size) for size in range(largest + 1))
+
+
+def _cells(levels: list[int], size: int) -> int:
+    """Return how many partial states all sets of this size have together.
+
+    It is the elementary symmetric polynomial of the levels, so that nothing has to be listed.
+
+    >>> _cells([2, 3, 4], 2)  # 2 3 + 2 4 + 3 4
+    26
+    """
+    sums = [1] + [0] * size
+    for n in levels:
+        for k in range(size, 0, -1):
+            sums[k] += n * sums[k - 1]
+    return sums[size]
+
+
+@jit_inline
+def within(one: Mask, other: Mask) -> bool:
+    """Whether all features of the one are features of the other."""
+    return one & ~other == 0
+
+
+@jit_inline
+def n_features(subsets: Subsets, j: int) -> int:
+    """Return how many features set j has."""
+    n = subsets.levels.size
+    number = 0
+    for i in range(n):
+        number += contains(subsets.masks[j], i, n)
+    return number
+
+
+@jit_no_inline
+def place_of(subsets: Subsets, mask: Mask) -> int:
+    """Return the number of the set with this mask, or NONE if it has no tables."""
+    low, high = 0, subsets.order.size
+    while low < high:
+        middle = (low + high) // 2
+        if subsets.masks[subsets.order[middle]] < mask:
+            low = middle + 1
+        else:
+            high = middle
+    if low < subsets.order.size and subsets.masks[subsets.order[low]] == mask:
+        return subsets.order[low]
+    for j in range(subsets.order.size, subsets.masks.size):
+        if subsets.masks[j] == mask:
+            return j
+    return NONE
+
+
+@jit_inline
+def ticket_of(subsets: Subsets, j: int) -> int:
+    """Return a number that stands for set j for as long as it has its place."""
+    return j + subsets.masks.size * subsets.bindings[j]
+
+
+@jit_inline
+def set_with(subsets: Subsets, ticket: int) -> int:
+    """Return the number of the set that got this ticket, or NONE if its place has another now."""
+    j = ticket % subsets.masks.size
+    return j if subsets.bindings[j] == ticket // subsets.masks.size else NONE
+
+
+@jit_inline
+def cell_of(subsets: Subsets, j: int, codes: Ints) -> int:
+    """Return the cell of set j that has these codes."""
+    return cell_in_place(subsets, j, subsets.masks[j], codes)
+
+
+@jit_inline
+def cell_in_place(subsets: Subsets, j: int, mask: Mask, codes: Ints) -> int:
+    """Return the cell with these codes of the set with this mask that has, or had, place j."""
+    start = subsets.offsets[j]
+    if j >= subsets.order.size:
+        return start + number_of(subsets.levels, mask, codes)
+    cell = 0
+    stride = 1
+    while j != 0:
+        i = subsets.firsts[j]
+        cell += stride * codes[i]
+        stride *= subsets.levels[i]
+        j = subsets.rests[j]
+    return start + cell
+
+
+@jit_inline
+def number_of(levels: Ints, mask: Mask, codes: Ints) -> int:
+    """Return which of the mask's partial states these codes are in."""
+    number = 0
+    stride = 1
+    for i in range(levels.size):
+        if contains(mask, i, levels.size):
+            number += stride * codes[i]
+            stride *= levels[i]
+    return number
+
+
+@jit_no_inline
+def find_cells(subsets: Subsets, observed: Mask, codes: Ints) -> None:
+    """Note the cells of all sets within the observed one, a fixed one's from a smaller set's."""
+    for j in range(subsets.masks.size):
+        if within(subsets.masks[j], observed):
+            if j == 0 or j >= subsets.order.size:
+                subsets.cells[j] = cell_of(subsets, j, codes)
+            else:
+                i = subsets.firsts[j]
+                rest = subsets.rests[j]
+                number = subsets.cells[rest] - subsets.offsets[rest]
+                subsets.cells[j] = subsets.offsets[j] + codes[i] + subsets.levels[i] * number
+
+
+@jit_inline
+def remember(subsets: Subsets, age: int) -> None:
+    """Set the memory: what has been true for long may be remembered for longer."""
+    subsets.memory[0] = min(max(MEMORY, MEMORY_OF_AGE * age), MOST_MEMORY)
+
+
+@jit_inline
+def learn_one(subsets: Subsets, cell: int, action: int, reward: float) -> None:
+    """Add a reward to a cell, and let what it knows fade to its memory."""
+    memory = subsets.memory[0]
+    if subsets.pulls[cell, action] + 1 > memory:
+        subsets.sums[cell, action] *= (memory - 1) / subsets.pulls[cell, action]
+        subsets.pulls[cell, action] = memory - 1
+    subsets.pulls[cell, action] += 1
+    subsets.sums[cell, action] += reward
+
+
+@jit_no_inline
+def learn(subsets: Subsets, basis: Mask, observed: Mask, action: int, reward: float) -> None:
+    """Teach every set between the basis and the observed one, whose cells have been found."""
+    for j in range(subsets.masks.size):
+        if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
+            learn_wide(subsets, subsets.cells[j], action, reward)
+
+
+@jit_inline
+def learn_wide(subsets: Subsets, cell: int, action: int, reward: float) -> None:
+    """Add the reward of a wide round to both tables of a cell."""
+    learn_one(subsets, cell, action, reward)
+    subsets.wide_pulls[cell, action] += 1
+    subsets.wide_sums[cell, action] += reward
+
+
+@jit_no_inline
+def bind(subsets: Subsets, j: int, mask: Mask) -> None:
+    """Give the place of grown set j to the set with this mask, of which nothing is known yet."""
+    subsets.masks[j] = mask
+    subsets.bindings[j] += 1
+    for cell in range(subsets.offsets[j], subsets.offsets[j + 1]):
+        forget_cell(subsets, cell)
+        for a in range(subsets.pulls.shape[1]):
+            subsets.wide_pulls[cell, a] = 0.0
+            subsets.wide_sums[cell, a] = 0.0
+
+
+@jit_inline
+def forget_cell(subsets: Subsets, cell: int) -> None:
+    """Forget what all rounds taught of a cell."""
+    for a in range(subsets.pulls.shape[1]):
+        subsets.pulls[cell, a] = 0.0
+        subsets.sums[cell, a] = 0.0
+
+
+@jit_no_inline
+def forget_all(subsets: Subsets) -> None:
+    """Forget everything that was learnt."""
+    for cell in range(subsets.pulls.shape[0]):
+        for a in range(subsets.pulls.shape[1]):
+            subsets.pulls[cell, a] = 0.0
+            subsets.sums[cell, a] = 0.0
+            subsets.wide_pulls[cell, a] = 0.0
+            subsets.wide_sums[cell, a] = 0.0
+
+
+@jit_inline
+def shrunk(total: float, count: float, prior: float, weight: float) -> float:
+    """Return the mean of what was seen and of `weight` more rewards of size `prior`."""
+    return (total + weight * prior) / (count + weight)

@@ -1,0 +1,134 @@
+"""The log as a table for analysis, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from thrifty.errors import InvalidTable, SaveError, UnknownName
+from thrifty.service.audit import CHUNK
+from thrifty.service.events import (
+    FORMER_KINDS,
+    LATE_LEARNT,
+    LEARNT,
+    OBSERVED,
+    SETTLED,
+    Event,
+    Position,
+)
+from thrifty.service.stores.base import Store
+from thrifty.specification import DEFAULT_TENANT
+
+SCHEMA: dict[str, Any] = {
+    "transaction": pl.Int64,
+    "seq": pl.Int64,
+    "at": pl.Datetime("us", "UTC"),
+    "tenant": pl.String,
+    "policy": pl.String,
+    "case": pl.String,
+    "step": pl.Int32,
+    "kind": pl.String,
+    "basis": pl.Int64,
+    "buy": pl.List(pl.String),
+    "expected_price": pl.Float64,
+    "unavailable": pl.List(pl.String),
+    "action": pl.String,
+    "spend": pl.Float64,
+    "reward": pl.Float64,
+    "outcome": pl.String,
+    "use": pl.String,
+    "learnt": pl.Boolean,
+    "body": pl.String,
+}
+"""One row for each event.
+
+`step` counts the events of a case, and so its purchases: `buy` and `expected_price` are of the
+purchase that an event asks for, `spend` and `unavailable` of the one that it reports. `reward`
+counts where `learnt` is true. `body` is all of the event, as JSON.
+"""
+_NEEDED = frozenset(
+    ("transaction", "seq", "at", "tenant", "policy", "case", "step", "kind", "basis", "body")
+)
+"""The columns that a log is read from; those of release 0.1 have them as well."""
+
+
+def export(store: Store, path: Path) -> int:
+    """Write the whole log to a Parquet file; return the number of events."""
+    frames, position, count = [pl.DataFrame(schema=SCHEMA)], Position(), 0
+    while events := store.read(position, CHUNK):
+        frames.append(pl.DataFrame([_row(it) for it in events], schema=SCHEMA))
+        position, count = events[-1].position, count + len(events)
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        pl.concat(frames).write_parquet(draft)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise SaveError(
+            f"{path} cannot be written ({error}): choose a folder that exists and has room."
+        ) from error
+    return count
+
+
+def _row(event: Event) -> dict[str, Any]:
+    body, use = event.body, event.body.get("use")
+    settled = event.kind == SETTLED and body.get("reward") is not None
+    buy = body.get("buy")
+    return {
+        "transaction": event.position.transaction,
+        "seq": event.position.seq,
+        "at": event.at,
+        "tenant": event.tenant,
+        "policy": event.policy,
+        "case": event.case,
+        "step": event.step,
+        "kind": event.kind,
+        "basis": event.basis,
+        "buy": buy,
+        "expected_price": body.get("price") if buy else None,
+        "unavailable": body.get("unavailable"),
+        "action": body.get("action"),
+        "spend": sum(body["costs"].values()) if event.kind == OBSERVED else None,
+        "reward": body.get("reward"),
+        "outcome": body.get("outcome"),
+        "use": use,
+        "learnt": settled or use in (LEARNT, LATE_LEARNT),
+        "body": json.dumps(body, separators=(",", ":")),
+    }
+
+
+def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> Iterator[Event]:
+    """Yield the events of a tenant's policy from an exported log, which must have some."""
+    try:
+        table = pl.read_parquet(path)
+        lacking = sorted(_NEEDED - set(table.columns))
+        if lacking:
+            raise InvalidTable(f"it lacks the columns {', '.join(lacking)}")
+    except (OSError, pl.exceptions.PolarsError, InvalidTable) as error:
+        raise InvalidTable(
+            f"{path} is not an exported log ({error}): give a file that `thrifty export` wrote."
+        ) from error
+    rows = table.filter(pl.col("tenant") == tenant, pl.col("policy") == policy)
+    if rows.is_empty():
+        known = table.select("tenant", "policy").unique().sort("tenant", "policy").rows()
+        names = ", ".join("/".join(it) for it in known[:20]) or "none at all"
+        raise UnknownName(
+            f"{path} has no events of {tenant}/{policy}, so there is nothing to learn: it has "
+            f"{names}. The tenant is the one of policy.toml; --of names the policy."
+        )
+    for row in rows.sort("transaction", "seq").iter_rows(named=True):
+        yield Event(
+            tenant=row["tenant"],
+            policy=row["policy"],
+            case=row["case"],
+            step=row["step"],
+            kind=FORMER_KINDS.get(row["kind"], row["kind"]),
+            at=round(row["at"].timestamp() * 1e6),
+            body=json.loads(row["body"]),
+            basis=row["basis"],
+            position=Position(row["transaction"], row["seq"]),
+        )

@@ -1,0 +1,208 @@
+"""Answers: functions of the log, so that the same request gets the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from thrifty.problem import RewardRange
+from thrifty.service.cases import Case
+from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
+from thrifty.service.projection import Book
+from thrifty.specification import PolicySpec
+
+_AMOUNTS: Mapping[str, Callable[[RewardRange, float], float]] = {
+    "reward": RewardRange.money,
+    "value": RewardRange.money,  # a reward less a price
+    "price": RewardRange.price,
+}
+
+
+def written(spec: PolicySpec, event: Event) -> dict[str, Any]:
+    """Return the answer to the request that an event was written for."""
+    body = event.body
+    if event.kind in (OPENED, OBSERVED):
+        deadline = body.get("deadline")  # observations of release 0.1 have none
+        return {
+            "case": event.case,
+            "buy": body.get("buy", []),
+            "action": body.get("action"),
+            "expected_price": _expected(body),
+            "unit": spec.unit,
+            "deadline": None if deadline is None else moment(deadline),
+        }
+    if event.kind == REWARDED:
+        late = body["use"] in (LATE, LATE_LEARNT)
+        return {"case": event.case, "use": body["use"], "late": late}
+    return {"case": event.case, "status": event.kind}
+
+
+def _expected(body: Mapping[str, Any]) -> float | None:
+    return body["price"] if body.get("buy") else None
+
+
+def case_view(spec: PolicySpec, case: Case) -> dict[str, Any]:
+    """Return everything known of a case, and why it was decided as it was.
+
+    `buy`, `expected_price`, `values`, `costs` and `unavailable` are of all its purchases; `steps`
+    has them one by one.
+    """
+    steps = _steps(spec, case)
+    prices = [it["expected_price"] for it in steps if it["buy"]]
+    acted = case.acted
+    return {
+        "case": case.id,
+        "policy": spec.name,
+        "status": case.status,
+        "end": case.end,
+        "learnt": case.learnt,
+        "learnt_reward": None if case.taught is None else case.taught.money,
+        "opened": moment(case.opened.at),
+        "deadline": moment(case.deadline),
+        "free": dict(case.opened.body["free"]),
+        "buy": list(case.chosen),
+        "expected_price": None if None in prices or not prices else sum(prices),
+        "unit": spec.unit,
+        "values": {name: value for it in steps for name, value in it["values"].items()},
+        "costs": {name: cost for it in steps for name, cost in it["costs"].items()},
+        "unavailable": [name for it in steps for name in it["unavailable"]],
+        "steps": steps,
+        "action": None if acted is None else acted.body["action"],
+        "outcome": _outcome(spec, case),
+        "rewards": [_reward(it) for it in case.events if it.kind == REWARDED],
+        "explain": _explained(spec, case),
+        "history": [{"at": moment(it.at), "event": it.kind} for it in case.events],
+    }
+
+
+def _steps(spec: PolicySpec, case: Case) -> list[dict[str, Any]]:
+    """Return the purchases of a case, each with what came of it."""
+    decided = case.decided
+    asking = [it for it in decided if it.body.get("buy") or it.kind == OPENED]
+    came: list[Mapping[str, Any]] = [it.body for it in decided if it.kind == OBSERVED]
+    came += [{}] * (len(asking) - len(came))
+    return [
+        {
+            "buy": event.body["buy"],
+            "expected_price": _expected(event.body),
+            "values": body.get("values", {}),
+            "costs": body.get("costs", {}),
+            "unavailable": body.get("unavailable", []),
+            "reasons": _in_money(spec.problem.rewards, event.body["reasons"]),
+        }
+        for event, body in zip(asking, came, strict=True)
+    ]
+
+
+def _outcome(spec: PolicySpec, case: Case) -> str | None:
+    outcomes = spec.problem.outcomes
+    if case.taught is None or case.taught.outcome is None or outcomes is None:
+        return None
+    return outcomes.names[case.taught.outcome]
+
+
+def _reward(event: Event) -> dict[str, Any]:
+    body = event.body
+    return {
+        "reward": body["reward"],
+        "outcome": body.get("outcome"),
+        "use": body["use"],
+        "at": moment(event.at),
+    }
+
+
+def _explained(spec: PolicySpec, case: Case) -> dict[str, Any]:
+    """Return the policy's own reasons and the actions' values, in money."""
+    acted, scale = case.acted, spec.problem.rewards
+    values = None if acted is None else acted.body["action_values"]
+    return {
+        "learnt_before_buying": case.opened.basis,
+        "reasons": _in_money(scale, case.opened.body["reasons"]),
+        "learnt_before_acting": None if acted is None else acted.basis,
+        "action_values": None
+        if values is None
+        else {
+            name: None if value is None else scale.money(value)
+            for name, value in zip(spec.problem.actions, values, strict=True)
+        },
+    }
+
+
+def _in_money(scale: RewardRange, reasons: Any) -> Any:
+    """Return reasons with the amounts in them in money; `Policy.reasons` says what they are called.
+
+    >>> _in_money(RewardRange(-900.0, 100.0), {"certainty": 0.9, "reward": 0.9, "price": 0.005})
+    {'certainty': 0.9, 'reward': 0.0, 'price': 5.0}
+    """
+    if isinstance(reasons, list):
+        return [_in_money(scale, it) for it in reasons]
+    if not isinstance(reasons, dict):
+        return reasons
+    return {
+        name: _AMOUNTS[name](scale, it)
+        if name in _AMOUNTS and isinstance(it, float)
+        else _in_money(scale, it)
+        for name, it in reasons.items()
+    }
+
+
+def policy_view(book: Book, *, leads: bool) -> dict[str, Any]:
+    """Return what a policy is and what it has done so far."""
+    spec, totals = book.spec, book.totals
+    declared = spec.to_dict()
+    return {
+        "policy": spec.name,
+        "kind": spec.policy,
+        "unit": spec.unit,
+        "actions": declared["actions"],
+        "outcomes": declared.get("outcomes"),
+        "features": [
+            {
+                "name": feature["name"],
+                "levels": feature["levels"],
+                "price": feature["price"],
+                "free": feature["free"],
+                "bought": totals.purchases[feature["name"]],
+                "unavailable": totals.unavailable[feature["name"]],
+                "spend": float(totals.spend_on[feature["name"]]),
+            }
+            for feature in declared["features"]
+        ],
+        "groups": declared.get("groups", []),
+        "bundles": declared.get("bundles", []),
+        "reward_rule": declared["reward_rule"],
+        "learnt": book.model.learnt,
+        "open": len(book.cases),
+        "counts": dict(sorted(totals.counts.items())),
+        "reward": totals.reward,
+        "spend": totals.spend,
+        "gain": totals.gain,
+        "set_in_use": totals.set_in_use,
+        "noticed": dict(sorted(totals.noticed.items())),
+        "position": book.position.seq,
+        "leads": leads,
+    }
+
+
+def activity_view(book: Book) -> dict[str, Any]:
+    """Return what the dashboard draws."""
+    totals = book.totals
+    return {
+        "policy": book.spec.name,
+        "seconds": totals.series.width / 1e6,
+        "series": totals.series.plain(),
+        "notices": list(totals.notices),
+        "late": list(totals.late),
+        "open": list(islice(reversed(book.cases), 20)),
+    }
+
+
+def moment(at: int) -> str:
+    """Return a time as ISO 8601, in UTC.
+
+    >>> moment(0)
+    '1970-01-01T00:00:00.000000Z'
+    """
+    return datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
