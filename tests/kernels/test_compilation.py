@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from typing import Any
 
 import numba
@@ -63,12 +64,12 @@ def test_policies_without_prices_ignore_them_and_have_room() -> None:
 def test_the_folder_of_the_cache_changes_with_any_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for source in Path(compiling.__file__).parent.glob("*.py"):
-        (tmp_path / source.name).write_bytes(source.read_bytes())
     before = compiling._digest()
-    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "compile.py"))
+    copy = tmp_path / "kernels"
+    copytree(compiling.KERNELS, copy, ignore=ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compiling, "KERNELS", copy)
     assert compiling._digest() == before
-    with (tmp_path / "choice.py").open("a") as kernel:
+    with (copy / "runtime" / "choice.py").open("a") as kernel:
         kernel.write("\n")
     assert compiling._digest() != before
 
@@ -89,7 +90,7 @@ def test_the_cache_is_beside_the_kernels_or_else_in_the_users_folder(
     monkeypatch.setattr(config, "CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     beside, of_the_user = compiling._candidates()
-    assert beside == Path(compiling.__file__).parent / "__pycache__"
+    assert beside == compiling.KERNELS / "__pycache__"
     assert of_the_user == tmp_path / "thrifty"
 
 

@@ -14,7 +14,7 @@ import naive_scout
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import change_detection, exploration, prices, steps, subsets
 from thrifty.kernels.scout.exploration import YOUNG
-from thrifty.kernels.scout.state import initial
+from thrifty.kernels.scout.state import MOST_EVENTS, initial
 from thrifty.kernels.scout.steps import EXPLOIT, EXPLORE, KINDS, PROBE
 
 Floats = NDArray[np.float64]
@@ -561,11 +561,11 @@ def test_a_regime_that_comes_back_is_restored() -> None:
 
 def test_events_are_kept_in_a_ring() -> None:
     state = made()
-    for k in range(state.MOST_EVENTS + 2):
+    for k in range(MOST_EVENTS + 2):
         state.book["round"] = k
         note_event(state, steps.PRICE_ALARM, 1)
-    assert state.happened[0] == state.MOST_EVENTS + 2
-    assert state.events[:3, 0].tolist() == [state.MOST_EVENTS, state.MOST_EVENTS + 1, 2]
+    assert state.happened[0] == MOST_EVENTS + 2
+    assert state.events[:3, 0].tolist() == [MOST_EVENTS, MOST_EVENTS + 1, 2]
 
 
 def test_the_constants_fit_together() -> None:

@@ -271,7 +271,7 @@ def test_the_answer_in_words() -> None:
     ("most", "said"), [(6, "all pairs were"), (4, "pairs with the best 12 single ones were")]
 )
 def test_how_a_search_began_is_said(monkeypatch: pytest.MonkeyPatch, most: int, said: str) -> None:
-    for module in ("sets", "words"):
+    for module in ("sets", "verdict"):
         monkeypatch.setattr(f"thrifty.worth.{module}.MOST_EXHAUSTIVE", 4)
         monkeypatch.setattr(f"thrifty.worth.{module}.MOST_PAIRED", most)
     words = how(answer_of(known_cases("lending", 600, 1)))  # six features have a price

@@ -78,7 +78,7 @@ def _compiled(
     config.CACHE_DIR = CACHE_FOLDER or before
     try:
         # Inlined everywhere, so that the optimiser sees which arrays have no reference counts
-        # (see `refcounts`) and drops the reference counting: ten times as fast for policies with many arrays.
+        # (see `refcounts`) and drops the counting: ten times as fast for policies with many arrays.
         compiled: Function = numba.njit(
             nogil=True,
             cache=CACHE_FOLDER is not None,
