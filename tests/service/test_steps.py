@@ -113,7 +113,7 @@ def test_what_is_known_is_not_bought(store_address: str) -> None:
         third = await it.observe(opened.case, {"history": "clean"})
         assert third.body["buy"] == ["fraud"]  # the rest of the bundle, at its whole price
         assert third.body["price"] == 5.0
-        with pytest.raises(InvalidField, match=r"values\.score: this feature is not to be bought"):
+        with pytest.raises(InvalidField, match=r"values\.score: the case does not ask for this feature"):
             await it.observe(opened.case, {"fraud": "no", "score": "bad"})
 
     _in_ladder(store_address, scene)
