@@ -155,7 +155,9 @@ def tell(
 ) -> Call[Told]:
     """Report what came of the action."""
     body = {"reward": reward, "outcome": outcome}
-    return _write(f"{_path(case)}/reward", body, lambda it: Told(it["use"], it["late"]), key)
+    return _write(
+        f"{_path(case)}/reward", body, lambda content: Told(content["use"], content["late"]), key
+    )
 
 
 def abandon(case: Case | str, key: str | None) -> Call[None]:
@@ -219,7 +221,7 @@ def _case_of_view(content: Any) -> Case:
 
 
 def _only(content: Any) -> str:
-    names = [it["policy"] for it in content]
+    names = [policy["policy"] for policy in content]
     if len(names) != 1:
         raise InvalidInput(
             f"the service has the policies {', '.join(map(repr, names)) or '(none)'}: say which "
