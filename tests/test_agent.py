@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from broken_policies import Means
 from thrifty.agent import Agent
+from thrifty.archive import write_archive
 from thrifty.case import Case
 from thrifty.checks.memory import deep_size, snapshot
 from thrifty.errors import (
@@ -33,7 +34,6 @@ from thrifty.policies import POLICIES
 from thrifty.policy import Policy
 from thrifty.problem import Bundle, Feature, Group, PriceList, Problem, RewardRange
 from thrifty.rounds import Observation, Purchase
-from thrifty.saving import write_archive
 from thrifty.specification import PolicySpec
 
 PROBLEM = Problem(

@@ -17,6 +17,7 @@ from postgres_server import PostgresServer
 from service.engines import QUICK, Clock, EngineHarness, run_with_engine, spec_of
 from small_service import run_apart
 from thrifty import policies
+from thrifty.case_record import CaseRecord, PurchaseResult
 from thrifty.errors import (
     BrokenLog,
     InvalidField,
@@ -29,7 +30,6 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.kernels.runtime import single_call
-from thrifty.lifecycle import Bought, CaseRecord
 from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -272,13 +272,15 @@ def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
                     busy.decide(seen, step=step, case=f"other-{t}-{k}")
             case, record = f"case-{t}", CaseRecord(f"case-{t}", {})
             while record.action is None:
-                seen, step = record.observation(3), len(record.looks)
+                seen, step = record.observation(3), len(record.steps)
                 decision = quiet.decide(seen, step=step, case=case)
                 assert busy.decide(seen, step=step, case=case) == decision, name
                 record.decide(decision)
                 codes = {i: int(rng.integers(2)) for i in record.places}
                 if codes:
-                    record.observe(Bought(codes, {i: float(rng.integers(90)) for i in codes}))
+                    record.observe(
+                        PurchaseResult(codes, {i: float(rng.integers(90)) for i in codes})
+                    )
             reward = 120.0 if seen.codes[0] == record.action else -900.0
             quiet.learn(seen, record.action, reward)
             busy.learn(seen, record.action, reward)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.case_inputs import free_codes
+from thrifty.case_record import ACTED, CLOSED, EXPIRED, OPEN, CaseRecord, Decision, PurchaseResult
 from thrifty.errors import BrokenLog
-from thrifty.lifecycle import ACTED, CLOSED, EXPIRED, OPEN, Bought, CaseRecord, Decision
 from thrifty.problem import Problem
-from thrifty.reports import free_codes
 from thrifty.rounds import Observation
 from thrifty.service.events import (
     ABANDONED,
@@ -140,7 +140,7 @@ class CaseState:
     def chosen(self) -> tuple[str, ...]:
         """All features that were to be bought, in the order of the purchases."""
         names = self.problem.feature_names
-        return tuple(names[i] for look in self.record.looks for i in look.places)
+        return tuple(names[i] for look in self.record.steps for i in look.places)
 
     @property
     def action(self) -> int:
@@ -182,7 +182,7 @@ class CaseState:
             self.acted = event
         self.events.append(event)
 
-    def bought(self, body: Mapping[str, Any]) -> Bought:
+    def bought(self, body: Mapping[str, Any]) -> PurchaseResult:
         """Return what came of the purchase, as the body of an observation says it."""
         features, place = self.problem.features, self.problem.feature_index
         codes = {
@@ -192,9 +192,9 @@ class CaseState:
         wanted = set(self.record.places)
         if not self.former and not (codes.keys() <= costs.keys() == wanted):
             raise ValueError(f"it asked for {self.buy}, and {list(body['costs'])} were paid for")
-        return self.kept(Bought(codes, costs))
+        return self.kept(PurchaseResult(codes, costs))
 
-    def kept(self, bought: Bought) -> Bought:
+    def kept(self, bought: PurchaseResult) -> PurchaseResult:
         """Return what the policy gets to know of a purchase.
 
         In release 0.1 it also got the free values, as bought for 0, and nothing about features that
@@ -204,7 +204,7 @@ class CaseState:
             return bought
         free = self._bought_for_nothing
         paid = {i: bought.costs[i] for i in bought.codes}
-        return Bought({**free, **bought.codes}, {**dict.fromkeys(free, 0.0), **paid})
+        return PurchaseResult({**free, **bought.codes}, {**dict.fromkeys(free, 0.0), **paid})
 
     def _open(self, body: Mapping[str, Any]) -> None:
         known = free_codes(self.problem, body["free"])

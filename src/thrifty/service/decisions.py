@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_reward, require_free
+from thrifty.case_record import Decision, PurchaseResult, finite_values
 from thrifty.errors import RoundClosed
-from thrifty.lifecycle import Bought, Decision, finite_values
-from thrifty.reports import action_mask, bought_of, free_codes, require_free, reward_of
 from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, CaseState, Reward
 from thrifty.service.events import (
@@ -69,7 +69,7 @@ def open_case(
 
 def opening(spec: PolicySpec, model: Model, case: str, given: NewCase, at: int) -> dict[str, Any]:
     """Return the body of an opening: a function of the rounds learnt and the case alone."""
-    known = Observation.of_free(spec.problem, free_codes(spec.problem, given.free))
+    known = Observation.from_free(spec.problem, free_codes(spec.problem, given.free))
     available = action_mask(spec.problem, given.available)
     decision = model.decide(known, step=0, available=available, case=case)
     return {
@@ -105,13 +105,13 @@ def observe(
 ) -> Event:
     """Choose what to buy next in a case or, if nothing, its action."""
     _require_running(case, ticket.at)
-    bought = bought_of(
+    bought = parse_purchase(
         spec.problem,
         case.record,
         seen.values,
         seen.costs,
         unavailable=seen.unavailable,
-        most_cost=spec.most_cost,
+        max_cost=spec.max_cost,
     )
     body = {
         **_reported(case, seen, bought),
@@ -121,13 +121,17 @@ def observe(
 
 
 def next_decision(
-    spec: PolicySpec, model: Model, case: CaseState, bought: Bought, available: Sequence[str] | None
+    spec: PolicySpec,
+    model: Model,
+    case: CaseState,
+    bought: PurchaseResult,
+    available: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return what the body of an observation says about the decision."""
     record = case.record
     decision = model.decide(
-        record.observing(spec.problem.n_features, bought),
-        step=len(record.looks),
+        record.observation_after(spec.problem.n_features, bought),
+        step=len(record.steps),
         available=action_mask(spec.problem, available),
         case=case.id,
     )
@@ -148,7 +152,7 @@ def reward(
     case.record.require_acted()
     if case.end == ABANDONED:
         raise RoundClosed(f"case {case.id} was abandoned: it takes no more rewards.")
-    paid, which = reward_of(spec.problem, case.action, money, outcome)
+    paid, which = parse_reward(spec.problem, case.action, money, outcome)
     use = _use(spec, case, ticket.at)
     body = {**_rewarded(spec, Reward(paid, which)), "use": use}
     assert case.acted is not None
@@ -227,7 +231,7 @@ def _action(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _reported(case: CaseState, seen: ObservationReport, bought: Bought) -> dict[str, Any]:
+def _reported(case: CaseState, seen: ObservationReport, bought: PurchaseResult) -> dict[str, Any]:
     """Return the purchase for the log: all costs, and the names of what could not be had."""
     names = case.problem.feature_names
     return {

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
-from thrifty.deciding import FEATURES, UPDATE, Decider
+from thrifty.case_record import CaseRecord, Decision, PurchaseResult
+from thrifty.decider import FEATURES, UPDATE, Decider
 from thrifty.errors import DamagedFile, InvalidSpec
-from thrifty.lifecycle import Bought, CaseRecord, Decision
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
 from thrifty.service.randomness import KeyedRandom
@@ -128,10 +128,10 @@ def smoke_test(spec: PolicySpec) -> None:
     record = CaseRecord("smoke-test", dict.fromkeys(map(spec.problem.feature_index, spec.free), 0))
     while record.action is None:
         seen = record.observation(n)
-        record.decide(model.decide(seen, step=len(record.looks), case=record.id))
+        record.decide(model.decide(seen, step=len(record.steps), case=record.id))
         if record.places:
             bought = dict.fromkeys(record.places, 0)
-            record.observe(Bought(bought, dict.fromkeys(bought, 0.0)))
+            record.observe(PurchaseResult(bought, dict.fromkeys(bought, 0.0)))
     model.learn(record.observation(n), record.action, spec.problem.rewards.low)
 
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from thrifty.deciding import FEATURES
+from thrifty.decider import FEATURES
 
 
 class KeyedRandom:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
+from thrifty.case_inputs import free_codes
 from thrifty.errors import InvalidTable, ThriftyError
-from thrifty.reports import free_codes
 from thrifty.rounds import Observation
 from thrifty.service.events import OPENED, Event
 from thrifty.service.model import Model
@@ -82,7 +82,7 @@ class _Careful(Model):
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:
     free, former = event.body["free"], "contract" not in event.body
     known = {} if former else free_codes(spec.problem, free)
-    seen = Observation.of_free(spec.problem, known)
+    seen = Observation.from_free(spec.problem, known)
     places = model.decide(seen, step=0, case=event.case).places
     wanted = {spec.problem.feature_names[i] for i in places}
     return wanted.difference(free, spec.free) if former else wanted

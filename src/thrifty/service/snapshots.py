@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from thrifty.archive import pack_archive, unpack_archive
 from thrifty.errors import DamagedFile, ForeignFile, ThriftyError, UnsupportedVersion
-from thrifty.saving import pack_archive, unpack_archive
 from thrifty.service.cases import CaseState
 from thrifty.service.events import Event, Position
 from thrifty.service.projection import Projection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from thrifty.checks.failing import require, require_refused, run_checks
+from thrifty.checks.runner import require, require_refused, run_checks
 from thrifty.errors import InvalidSpec
 from thrifty.problem import Feature, Problem
 from thrifty.service.events import ABANDONED, OBSERVED, OPENED, START, Event

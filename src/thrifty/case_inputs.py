@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.case_record import CaseRecord, PurchaseResult
 from thrifty.errors import InvalidField, ThriftyError
-from thrifty.lifecycle import Bought, CaseRecord
 from thrifty.parameters import as_float
 from thrifty.problem import Problem
 
@@ -19,7 +19,7 @@ def free_codes(problem: Problem, values: Mapping[str, Any] | None) -> dict[int, 
     """Return the codes of free values by position; None means that a value is not known."""
     codes: dict[int, int] = {}
     for name, value in _mapping(values, "free").items():
-        feature = problem.features[problem_place(problem, name, f"free.{name}")]
+        feature = problem.features[_feature_position(problem, name, f"free.{name}")]
         if value is not None or feature.missing is not None:
             codes[problem.feature_index(name)] = _code(problem, name, value, f"free.{name}")
     return dict(sorted(codes.items()))
@@ -38,15 +38,15 @@ def require_free(problem: Problem, names: Iterable[str], given: Mapping[str, Any
             )
 
 
-def bought_of(
+def parse_purchase(
     problem: Problem,
     record: CaseRecord,
     values: Mapping[str, Any] | None,
     costs: Mapping[str, Any] | None,
     *,
     unavailable: Sequence[str] = (),
-    most_cost: float = math.inf,
-) -> Bought:
+    max_cost: float = math.inf,
+) -> PurchaseResult:
     """Return what came of a purchase, or refuse it; nothing is changed.
 
     Parameters
@@ -61,12 +61,12 @@ def bought_of(
         What was paid, by feature or by bundle. A cost that is left out is the list price.
     unavailable : sequence of str
         Features that could not be had, named explicitly.
-    most_cost : float
+    max_cost : float
         A larger cost is refused.
 
     Returns
     -------
-    Bought
+    PurchaseResult
     """
     record.require_open()
     asked = [problem.features[i].name for i in record.places]
@@ -80,8 +80,8 @@ def bought_of(
         problem.feature_index(name): _code(problem, name, it, f"values.{name}")
         for name, it in given.items()
     }
-    paid = _paid(problem, record, asked, given, costs, most_cost)
-    return Bought(codes, {problem.feature_index(name): it for name, it in paid.items()})
+    paid = _paid(problem, record, asked, given, costs, max_cost)
+    return PurchaseResult(codes, {problem.feature_index(name): it for name, it in paid.items()})
 
 
 def action_mask(problem: Problem, available: Iterable[str] | None) -> NDArray[np.bool_] | None:
@@ -100,7 +100,7 @@ def action_mask(problem: Problem, available: Iterable[str] | None) -> NDArray[np
     return mask
 
 
-def reward_of(
+def parse_reward(
     problem: Problem, action: int, reward: float | None, outcome: str | None
 ) -> tuple[float, int | None]:
     """Return the reward in money and the outcome, if it is known, or refuse them.
@@ -170,7 +170,7 @@ def _mapping(given: Any, field: str) -> Mapping[str, Any]:
     return given
 
 
-def problem_place(problem: Problem, name: str, where: str) -> int:
+def _feature_position(problem: Problem, name: str, where: str) -> int:
     """Return the position of a feature, or say in which field it is unknown."""
     if name not in problem.feature_names:
         raise InvalidField(where, _unknown("feature", problem.feature_names))
@@ -187,7 +187,7 @@ def _code(problem: Problem, name: str, value: Any, where: str) -> int:
 
 def _require_asked(problem: Problem, name: str, asked: Sequence[str], where: str) -> None:
     if name not in asked:
-        problem_place(problem, name, where)
+        _feature_position(problem, name, where)
         raise InvalidField(
             where, f"this feature is not to be bought now: the case asks for {list(asked)}."
         )
