@@ -156,7 +156,10 @@ def tell(
     """Report what came of the action."""
     body = {"reward": reward, "outcome": outcome}
     return _write(
-        f"{_path(case)}/reward", body, lambda it: RewardReceipt(it["use"], it["late"]), key
+        f"{_path(case)}/reward",
+        body,
+        lambda content: RewardReceipt(content["use"], content["late"]),
+        key,
     )
 
 
@@ -221,7 +224,7 @@ def _case_of_view(content: Any) -> Case:
 
 
 def _only(content: Any) -> str:
-    names = [it["policy"] for it in content]
+    names = [policy["policy"] for policy in content]
     if len(names) != 1:
         raise InvalidInput(
             f"the service has the policies {', '.join(map(repr, names)) or '(none)'}: say which "

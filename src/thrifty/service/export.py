@@ -60,7 +60,7 @@ def export(store: Store, path: Path) -> int:
     """Write the whole log to a Parquet file; return the number of events."""
     frames, position, count = [pl.DataFrame(schema=SCHEMA)], Position(), 0
     while events := store.read(position, CHUNK):
-        frames.append(pl.DataFrame([_row(it) for it in events], schema=SCHEMA))
+        frames.append(pl.DataFrame([_row(event) for event in events], schema=SCHEMA))
         position, count = events[-1].position, count + len(events)
     draft = path.with_name(f".{path.name}.tmp")
     try:
@@ -115,7 +115,7 @@ def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> It
     rows = table.filter(pl.col("tenant") == tenant, pl.col("policy") == policy)
     if rows.is_empty():
         known = table.select("tenant", "policy").unique().sort("tenant", "policy").rows()
-        names = ", ".join("/".join(it) for it in known[:20]) or "none at all"
+        names = ", ".join("/".join(names) for names in known[:20]) or "none at all"
         raise UnknownName(
             f"{path} has no events of {tenant}/{policy}, so there is nothing to learn: it has "
             f"{names}. The tenant is the one of policy.toml; --of names the policy."

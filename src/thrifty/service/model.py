@@ -15,7 +15,7 @@ from thrifty.decider import FEATURES, UPDATE, Decider
 from thrifty.errors import DamagedFile, InvalidSpec
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
-from thrifty.service.randomness import Keyed
+from thrifty.service.randomness import KeyedRandom
 from thrifty.specification import PolicySpec
 
 MOST_CONSIDERED = 5
@@ -37,7 +37,7 @@ class Model(Decider):
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
-        self._random = Keyed(spec.seed)
+        self._random = KeyedRandom(spec.seed)
         self.learnt = 0
         self._paid = np.zeros((2, spec.problem.n_features))  # sums of costs, and their number
         super().__init__(_policy(spec))
@@ -106,7 +106,7 @@ class Model(Decider):
             raise DamagedFile("the service's own arrays are missing: this is not a snapshot.")
         self.policy.set_state(own)
         self._paid = paid.copy()
-        self.learnt, self.policy.rounds = (int(it) for it in counts)
+        self.learnt, self.policy.rounds = (int(count) for count in counts)
         self._refresh()
 
     def _refresh(self) -> None:

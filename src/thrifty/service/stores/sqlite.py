@@ -91,7 +91,7 @@ class SqliteStore(Store):
             self._folder.mkdir(exist_ok=True)
             replace_file(newest, data)
             files = self._files(spec)
-            kept = [it for it in files if it <= newest][-_KEPT:]
+            kept = [path for path in files if path <= newest][-_KEPT:]
             for other in set(files).difference(kept):
                 other.unlink(missing_ok=True)
         except (OSError, SaveError) as error:
