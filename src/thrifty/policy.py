@@ -226,7 +226,7 @@ class Policy(ABC):
         for bundle in self._bundles:
             if mask[bundle].any():
                 mask[bundle] = ~settled[bundle]
-        return Purchase.trusted(mask, purchase.purpose)
+        return Purchase.unchecked(mask, purchase.purpose)
 
     def _allowed(self, name: str) -> Constraint:
         if name not in self.allowed:

@@ -66,7 +66,7 @@ class Purchase:
         object.__setattr__(self, "mask", _frozen(mask))
 
     @classmethod
-    def trusted(cls, mask: NDArray[np.bool_], purpose: int) -> Purchase:
+    def unchecked(cls, mask: NDArray[np.bool_], purpose: int) -> Purchase:
         """Return a purchase of a mask that is known to be right; it is not copied."""
         purchase = object.__new__(cls)
         object.__setattr__(purchase, "purpose", purpose)
@@ -128,7 +128,7 @@ class Observation:
         object.__setattr__(self, "costs", _frozen(costs.astype(np.float64, copy=False)))
 
     @classmethod
-    def trusted(
+    def unchecked(
         cls, codes: NDArray[np.int64], costs: NDArray[np.float64], purpose: int
     ) -> Observation:
         """Return an observation of arrays that are known to be right; they are not copied."""
@@ -142,19 +142,19 @@ class Observation:
     def nothing(cls, problem: Problem) -> Observation:
         """Return the observation of a case of which nothing is known."""
         n = problem.n_features
-        return cls.trusted(np.full(n, -1), np.full(n, np.nan), 0)
+        return cls.unchecked(np.full(n, -1), np.full(n, np.nan), 0)
 
     @classmethod
-    def of_free(cls, problem: Problem, codes: Mapping[int, int]) -> Observation:
+    def from_free(cls, problem: Problem, codes: Mapping[int, int]) -> Observation:
         """Return what is known before anything is bought: codes by the features' positions.
 
-        >>> Observation.of_free(Problem.anonymous((2, 3), 2), {1: 2}).codes.tolist()
+        >>> Observation.from_free(Problem.anonymous((2, 3), 2), {1: 2}).codes.tolist()
         [-1, 2]
         """
         seen = np.full(problem.n_features, -1)
         for i, code in codes.items():
             seen[i] = code
-        return cls.trusted(seen, np.full(problem.n_features, np.nan), 0)
+        return cls.unchecked(seen, np.full(problem.n_features, np.nan), 0)
 
     @property
     def mask(self) -> NDArray[np.bool_]:

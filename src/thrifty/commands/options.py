@@ -16,7 +16,9 @@ Workers = Annotated[
 ]
 ClusterAddress = Annotated[
     str | None,
-    typer.Option("--cluster", help="Run on a Dask cluster: address of its scheduler, tcp://HOST:8786."),
+    typer.Option(
+        "--cluster", help="Run on a Dask cluster: address of its scheduler, tcp://HOST:8786."
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="Folder for the results; finished runs in it are reused.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again.")]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
@@ -14,6 +13,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from thrifty.json_values import to_json_value
 
 SECONDS_BETWEEN_LINES = 20.0
 
@@ -55,15 +56,7 @@ def _progress_lines(what: str, total: int) -> Callable[[int], None]:
 
 def show_json(value: Any) -> None:
     """Print a value as JSON. NaN and infinity become null."""
-    typer.echo(json.dumps(_without_nan(value), indent=2))
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    typer.echo(json.dumps(to_json_value(value), indent=2))
 
 
 def show(title: str, table: Table) -> None:

@@ -49,9 +49,7 @@ def reproduce(
         check_formats(figures)
     parsed_seeds = None if seeds is None else parse_seeds(seeds)
     with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
-        paper = run_paper(
-            lambda experiments: run_with_progress(experiments, session), parsed_seeds
-        )
+        paper = run_paper(lambda experiments: run_with_progress(experiments, session), parsed_seeds)
         if as_json:
             show_json(_as_dict(paper))
         else:

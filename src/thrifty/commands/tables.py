@@ -26,7 +26,7 @@ def results_table(results: Results) -> Table:
 
 
 def gains_table(results: Results) -> Table:
-    """Return the table of total gains, with the means that the authors printed, if there are any."""
+    """Return the table of total gains, with the means that the authors printed."""
     published = results.experiment.published_gains
     headings = ("gain", "95 %", "min", "max", "reward", "cost", *(["authors"] if published else []))
     table = new_table(["policy"], headings)
@@ -109,5 +109,7 @@ def growth_table(results: Results) -> Table:
         table.add_row(row.policy, *regrets, *slope[shown])
     if bounds:
         printed = (f"{bounds[t]:,.0f}" for t in horizons)
-        table.add_row("bound of the theorem", *printed, *(f"{log_log_slope(bounds):.2f}", "")[shown])
+        table.add_row(
+            "bound of the theorem", *printed, *(f"{log_log_slope(bounds):.2f}", "")[shown]
+        )
     return table

@@ -26,7 +26,7 @@ class Sales(NamedTuple):
     bundles: NDArray[np.int64]
 
     @classmethod
-    def of(cls, problem: Problem) -> Sales:
+    def from_problem(cls, problem: Problem) -> Sales:
         """Return the sales of a problem; without a price list every feature is sold alone."""
         n, prices = problem.n_features, problem.prices
         groups, bundles = np.full(n, -1), np.full(n, -1)

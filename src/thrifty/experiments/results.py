@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +10,10 @@ from typing import Any
 import polars as pl
 
 from thrifty._version import __version__
-from thrifty.errors import InvalidTable, SaveError
+from thrifty.errors import InvalidTable
 from thrifty.experiments.single_runs import SCHEMA_VERSION
 from thrifty.experiments.spec import Entry, Experiment, Role, Target
+from thrifty.files import atomic_write
 
 TABLE = "table.parquet"
 _METADATA_KEY = "thrifty"
@@ -68,7 +65,7 @@ def write_results(results: Results, out: Path) -> Path:
         "experiment": {_NAMES_IN_FILES.get(key, key): value for key, value in experiment.items()},
     }
     path = out / results.experiment.id / TABLE
-    with atomic_write(path) as draft:
+    with atomic_write(path, make_folder=True) as draft:
         write_parquet(with_strings(results.table), draft, {_METADATA_KEY: json.dumps(metadata)})
     return path
 
@@ -99,24 +96,6 @@ def write_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | No
         table.write_parquet(path, metadata=metadata)
     except pl.exceptions.PolarsError as error:
         raise OSError(first_line(error)) from error
-
-
-@contextmanager
-def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces `path` at the end or is removed after an error."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield draft
-        draft.replace(path)
-    except OSError as error:
-        raise SaveError(
-            f"{path} cannot be written ({first_line(error)}): choose a folder that is writable and "
-            "has free space; finished results are kept."
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _experiment_from(content: dict[str, Any]) -> Experiment:

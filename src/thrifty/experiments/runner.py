@@ -18,9 +18,10 @@ import polars as pl
 
 from thrifty.errors import InvalidTable
 from thrifty.experiments.executors import Executor, make_executor
-from thrifty.experiments.results import Results, atomic_write, first_line, write_results
+from thrifty.experiments.results import Results, first_line, write_results
 from thrifty.experiments.single_runs import SCHEMA, RunKey, SingleRun, single_runs
 from thrifty.experiments.spec import Experiment
+from thrifty.files import atomic_write
 from thrifty.policies import policy_named
 
 CACHE_FOLDER = "cells"
@@ -113,7 +114,7 @@ class RunCache:
 
     def add(self, run: SingleRun, content: bytes) -> None:
         """Write the table of a run, given as the content of a Parquet file."""
-        with atomic_write(self.path(run)) as draft:
+        with atomic_write(self.path(run), make_folder=True, sync=False) as draft:
             draft.write_bytes(content)
         if self._added is not None:
             self._added.add(run)

@@ -5,7 +5,7 @@ that the policy recorded, if it records any.
 
 =========  =======  ==========================================================================
 `horizon`  Int64    number of rounds of the run
-`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_looking,
+`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_information,
                     purchases, choices, rounds_by_observations, reward_by_observations, events
 `key`      String   the feature of purchases, the action of choices, the number of features
                     bought for the two measures by observations, the kind of events; otherwise
@@ -38,7 +38,7 @@ from thrifty.experiments.spec import RECOMMENDED, Experiment
 from thrifty.policies import policy_named
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.regret import expected_regret, realised_regret, value_of_looking
+from thrifty.regret import expected_regret, realised_regret, value_of_information
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
 from thrifty.theory import recommended_window
@@ -169,7 +169,7 @@ def measure_run(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
         run.costs,
         expected_regret(run, replay),
         realised_regret(run, oracle),
-        _value_of_looking(replay)[: run.rounds],
+        _value_of_information(replay)[: run.rounds],
         *run.observed.T,
         *(run.actions == a for a in range(problem.n_actions)),
     ]
@@ -221,8 +221,8 @@ def _oracle_run(replay: Replay, rounds: int | None) -> Run:
 
 
 @lru_cache(maxsize=4)
-def _value_of_looking(replay: Replay) -> NDArray[np.float64]:
-    return value_of_looking(replay)
+def _value_of_information(replay: Replay) -> NDArray[np.float64]:
+    return value_of_information(replay)
 
 
 def _play(

@@ -8,10 +8,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from thrifty.experiments.results import Results, atomic_write
+from thrifty.experiments.results import Results
 from thrifty.figures.figure_list import figure_specs
 from thrifty.figures.formats import FORMATS, require_formats
 from thrifty.figures.style import print_quality
+from thrifty.files import atomic_write
 
 FOLDER = "figures"
 
@@ -48,6 +49,6 @@ def save(figure: Figure, path: Path) -> Path:
     """Write a figure in the format of the path's suffix. Equal figures give equal bytes."""
     format_ = path.suffix.removeprefix(".")
     require_formats([format_])
-    with atomic_write(path) as draft, print_quality():
+    with atomic_write(path, make_folder=True, sync=False) as draft, print_quality():
         figure.savefig(draft, format=format_, **_OPTIONS[format_])
     return path

@@ -40,6 +40,7 @@ from thrifty.figures.style import (
     line_styles,
     policy_colour,
 )
+from thrifty.json_values import to_json_value
 
 PlotlyFigure = dict[str, Any]
 HEIGHT = 460
@@ -89,7 +90,7 @@ def recommendations(
         shares = shares_by_period(table, label, changes).mean(axis=0)
         trace = {"type": "bar", "name": label, "x": [groups, actions * len(periods)]}
         marker = {"color": colours[label]}
-        traces.append({**trace, "y": _json_numbers(shares.ravel()), "marker": marker})
+        traces.append({**trace, "y": to_json_value(shares.ravel()), "marker": marker})
     figure = _figure(traces, "period (rounds) and action", "share of the period's rounds")
     figure["layout"]["yaxis"]["tickformat"] = ".0%"
     return figure
@@ -248,7 +249,7 @@ def events(results: Results, label: str, changes: Mapping[str, Sequence[int]]) -
         common = {"type": "scatter", "name": kind, "legendgroup": kind}
         marks = {"x": rounds.tolist(), "y": [kind] * rounds.size, "yaxis": "y2", "mode": "markers"}
         marker = {"symbol": "diamond-tall", "size": 9, "color": colour}
-        rates = {"x": edges[:-1].tolist(), "y": _json_numbers(event_rates(table, label, kind))}
+        rates = {"x": edges[:-1].tolist(), "y": to_json_value(event_rates(table, label, kind))}
         line = {"color": colour, "shape": "hv"}
         text = f"{kind}, seed {seed}"
         traces += [
@@ -291,7 +292,7 @@ def _with_interval(
         "hoverinfo": "skip",
     }
     dash = _DASHES[DASHES.index(style["linestyle"])]
-    line = {"x": list(x), "y": _json_numbers(mean), "line": {"color": style["color"], "dash": dash}}
+    line = {"x": list(x), "y": to_json_value(mean), "line": {"color": style["color"], "dash": dash}}
     return [{**common, **shade}, {**common, **line}]
 
 
@@ -347,8 +348,3 @@ def _transparent(colour: str) -> str:
     """
     red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.18)"
-
-
-def _json_numbers(values: Floats) -> list[float | None]:
-    """Return numbers for JSON: NaN and infinity become null."""
-    return [float(value) if np.isfinite(value) else None for value in values]

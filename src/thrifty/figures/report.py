@@ -15,10 +15,11 @@ from thrifty.experiments.conclusions import Conclusion, draw_conclusions
 from thrifty.experiments.growth import log_log_slope, regret_growths, theorem_bounds
 from thrifty.experiments.measures import summaries
 from thrifty.experiments.reproduction import Reproduction
-from thrifty.experiments.results import Results, atomic_write
+from thrifty.experiments.results import Results
 from thrifty.experiments.spec import Entry, Experiment
 from thrifty.experiments.tuning import TunedParameters, best_parameters, gains_from_tuning
 from thrifty.figures.figure_list import figure_specs, slug
+from thrifty.files import atomic_write
 from thrifty.pages import captioned, note, page, table
 
 REPORT = "report.html"
@@ -49,7 +50,7 @@ def write_paper_report(out: Path, paper: Reproduction, command: str) -> Path:
 
 
 def _write(path: Path, title: str, body: Iterable[str]) -> Path:
-    with atomic_write(path) as draft:
+    with atomic_write(path, make_folder=True, sync=False) as draft:
         draft.write_text(page(title, body), encoding="utf-8")
     return path
 

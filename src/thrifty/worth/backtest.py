@@ -16,7 +16,7 @@ from thrifty.agent import Agent
 from thrifty.kernels.shared import out_of_fold as kernel
 from thrifty.policies import NCCUCRL2, Scout
 from thrifty.policies.compiled import CompiledPolicy
-from thrifty.policies.scout import Event
+from thrifty.policies.scout import ScoutEvent
 from thrifty.tables.cases import Cases
 from thrifty.worth.selection import LEVEL, Estimate, Judge, Places, choose, places_of, searched
 from thrifty.worth.sets import CASES_PER_CELL, Folded
@@ -92,7 +92,7 @@ class Stream:
     every: int
     """Every how many-th case was replayed."""
     played: tuple[Played, ...]
-    events: tuple[Event, ...]
+    events: tuple[ScoutEvent, ...]
     """What Scout noticed in its first run."""
     price_changes: tuple[tuple[int, str, float, float], ...]
     """Case, feature, mean price before and after."""
