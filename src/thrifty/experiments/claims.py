@@ -129,7 +129,7 @@ def check_claims(published: Results, windows: Results, changes: Sequence[int]) -
             allowed=(-0.1, 0.1),
         ),
         _within(
-            "PS-LinUCB gains 20 % less",
+            "PS-LinUCB gains 20 % less than NCC-UCRL2",
             "its gain minus NCC-UCRL2's, in % of the latter",
             *_relative(run.gain(run.ps_linucb), run.gain(run.program)),
             allowed=(-np.inf, -20.0),
