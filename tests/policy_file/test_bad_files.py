@@ -127,7 +127,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "fee of unknown": (
         '["TSH", "T3"]',
         '["TSH", "T4"]',
-        "group 'blood' holds 'T4', which is not a",
+        "group 'blood' contains 'T4', which is not a",
     ),
     "group misspelt": ("setup = 2.10", "setup = 2\nfees = 1", "group 'blood' has the unknown key"),
     "two groups": (
@@ -135,7 +135,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         '[[groups]]\nname = "more"\nfeatures = ["T3"]\nsetup = 1\n[[bundles]]',
         "feature of a group 'T3' appears twice",
     ),
-    "bundle of unknown": ('["score", "history"]', '["score", "x"]', "bundle 'report' holds 'x'"),
+    "bundle of unknown": ('["score", "history"]', '["score", "x"]', "bundle 'report' contains 'x'"),
     "bundle of one": ('["score", "history"]', '["score"]', "bundle 'report' has the features"),
     "bundle and price": ('["score", "history"]', '["score", "income"]', "'income' has a price of"),
     "bundle and free": ('["score", "history"]', '["score", "age"]', "'age' is free and is in"),
