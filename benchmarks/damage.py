@@ -12,9 +12,9 @@ from pathlib import Path
 from benchmarks.kills import LEVELS, POLICY, end, start
 from benchmarks.load import Tally, World, traffic
 from thrifty.errors import SaveError
-from thrifty.service.audit import folded
-from thrifty.service.engine import Desk
-from thrifty.service.snapshots import thaw
+from thrifty.service.audit import fold_log
+from thrifty.service.engine import Engine
+from thrifty.service.snapshots import restore_snapshot
 from thrifty.service.stores import open_store
 
 
@@ -71,12 +71,12 @@ def main() -> int:
         end(process)
         store = open_store(str(path))
         spec = store.specs()[0]
-        wanted, data = folded(store, spec).digest(), next(store.snapshots(spec))
+        wanted, data = fold_log(store, spec).digest(), next(store.snapshots(spec))
         accepted, started, tried, rng = 0, 0, 0, random.Random(5)
         for k in range(options.files):
             bad = damaged(data, rng)
             try:
-                thaw(bad, spec, store)
+                restore_snapshot(bad, spec, store)
                 accepted += 1
             except SaveError:
                 pass
@@ -84,7 +84,7 @@ def main() -> int:
                 for file in path.with_name("store.db.snapshots").iterdir():
                     file.write_bytes(bad)
                 tried += 1
-                started += Desk(store).book(spec.tenant, spec.name).digest() == wanted
+                started += Engine(store).projection(spec.tenant, spec.name).digest() == wanted
         store.close()
         print(f"damaged snapshots of {len(data)} bytes    {options.files}")
         print(f"accepted                             {accepted}")

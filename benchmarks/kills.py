@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.load import Tally, World, traffic
-from thrifty.service.audit import audit, folded
-from thrifty.service.engine import Desk
+from thrifty.service.audit import audit, fold_log
+from thrifty.service.engine import Engine
 from thrifty.service.events import OBSERVED
 from thrifty.service.stores import open_store
 
@@ -145,9 +145,9 @@ async def kill_often(
 def _compared(seen: Killing, tally: Tally, path: Path) -> Killing:
     store = open_store(str(path))
     spec = store.specs()[0]
-    desk = Desk(store)  # by snapshot and tail, as the service itself starts
-    seen.state = desk.book(spec.tenant, spec.name).digest()
-    if seen.state != folded(store, spec).digest():
+    engine = Engine(store)  # by snapshot and tail, as the service itself starts
+    seen.state = engine.projection(spec.tenant, spec.name).digest()
+    if seen.state != fold_log(store, spec).digest():
         raise AssertionError("the state after restarts is not that of an undisturbed replay")
     found = store.cases(list(tally.acknowledged))
     for case, keys in tally.acknowledged.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import ladder
 from postgres_server import PostgresServer, postgres_programs
-from service.engines import DAY, Office, in_office
+from service.engines import DAY, EngineHarness, run_with_engine
 from small_service import ladder_text
 from thrifty.service.stores.schema import REVISION
 
@@ -30,31 +30,31 @@ LEVELS = {
 TEXT = ladder_text(rule='deadline = "1d"\nlearn_late = true')
 
 
-async def _scene(it: Office) -> None:
+async def _scene(harness: EngineHarness) -> None:
     """Live through 24 cases with purchases in steps, of which some are never rewarded."""
-    it.desk.holder = "keeper"  # no name of a machine
+    harness.engine.holder = "keeper"  # no name of a machine
     rng = random.Random(1)
     for k in range(24):
-        case = await _acted(it, rng, k)
+        case = await _acted(harness, rng, k)
         if k == 9:
-            it.clock.at += 2 * DAY
+            harness.clock.at += 2 * DAY
         if k == 5:
-            await it.abandon(case)
+            await harness.abandon(case)
         elif k % 4 < 3:
-            await it.reward(case, outcome=rng.choice(("repaid", "default")))
-        await it.settled()
-    await it.open(age=18)
-    while not it.desk.leads(it.book):  # who leads leaves a snapshot
+            await harness.reward(case, outcome=rng.choice(("repaid", "default")))
+        await harness.settled()
+    await harness.open(age=18)
+    while not harness.engine.leads(harness.projection):  # who leads leaves a snapshot
         await asyncio.sleep(0.01)
 
 
-async def _acted(it: Office, rng: random.Random, k: int) -> str:
+async def _acted(harness: EngineHarness, rng: random.Random, k: int) -> str:
     """Open a case and buy what it asks for; some values cannot be had."""
-    event = await it.open(age=None if k % 6 == 0 else 15 + 3 * k)
+    event = await harness.open(age=None if k % 6 == 0 else 15 + 3 * k)
     while event.body.get("buy"):
         values = {name: rng.choice((*LEVELS[name], None)) for name in event.body["buy"]}
         costs = {"address": 0.5} if "address" in values else {}
-        event = await it.observe(event.case, values, costs=costs, available=_available(k))
+        event = await harness.observe(event.case, values, costs=costs, available=_available(k))
     return event.case
 
 
@@ -66,7 +66,7 @@ def keep_sqlite(path: Path) -> None:
     """Keep the file."""
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "store.db"
-        in_office(made, _scene, text=TEXT)
+        run_with_engine(made, _scene, text=TEXT)
         path.write_bytes(made.read_bytes())
 
 
@@ -77,7 +77,7 @@ def keep_postgres(path: Path) -> None:
     server = PostgresServer(programs)
     try:
         url = server.new_database()
-        in_office(url, _scene, text=TEXT)
+        run_with_engine(url, _scene, text=TEXT)
         command = [
             str(programs / "pg_dump"),
             "--no-owner",

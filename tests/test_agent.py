@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from broken_policies import Means
 from thrifty.agent import Agent
+from thrifty.archive import write_archive
 from thrifty.case import Case
 from thrifty.checks.memory import deep_size, snapshot
 from thrifty.errors import (
@@ -33,7 +34,6 @@ from thrifty.policies import POLICIES
 from thrifty.policy import Policy
 from thrifty.problem import Bundle, Feature, Group, PriceList, Problem, RewardRange
 from thrifty.rounds import Observation, Purchase
-from thrifty.saving import write_archive
 from thrifty.specification import PolicySpec
 
 PROBLEM = Problem(
@@ -311,7 +311,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Agent], object], type[ThriftyError], str]] 
     "value of a free feature": (
         lambda a: a.observe(2, VALUES, COSTS),
         InvalidField,
-        r"^values\.form.*not to be bought now",
+        r"^values\.form.*does not ask for this feature now",
     ),
     "cost of a free feature": (
         lambda a: a.observe(2, {"health": "good"}, COSTS),

@@ -14,7 +14,7 @@ from thrifty.regret import (
     accuracy_by_observations,
     expected_regret,
     realised_regret,
-    value_of_looking,
+    value_of_information,
 )
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
@@ -119,7 +119,7 @@ def test_looking_is_worth_what_the_oracle_gains_more_than_the_best_action() -> N
     world = World.random(
         levels=(3, 2), n_actions=3, rounds=60, reward_changes=(20,), cost_changes=(40,), seed=6
     )
-    value, truth = value_of_looking(world.draw(0)), world.truth
+    value, truth = value_of_information(world.draw(0)), world.truth
     for t in (0, 19, 20, 40, 59):
         means = truth.rewards[truth.reward_piece[t]] @ truth.probabilities
         best = max(truth.best_gain(mask, t) for mask in product([False, True], repeat=2))

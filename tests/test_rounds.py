@@ -55,7 +55,7 @@ def test_the_four_states_of_a_feature() -> None:
 
 
 def test_what_is_known_before_anything_is_bought() -> None:
-    known = Observation.of_free(PROBLEM, {1: 2})
+    known = Observation.from_free(PROBLEM, {1: 2})
     assert known.codes.tolist() == [-1, 2]
     assert known.free.tolist() == [False, True]
     assert not Observation.nothing(PROBLEM).mask.any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from thrifty.errors import InvalidParameter
-from thrifty.seeds import generator, policy_seed, world_seed
+from thrifty.seeds import environment_seed, generator, policy_seed
 
 
 def numbers(seed: Any) -> list[float]:
@@ -35,11 +35,13 @@ def test_anything_else_is_refused(seed: Any) -> None:
 
 
 def test_policy_and_world_have_streams_of_their_own() -> None:
-    streams = [numbers(make(seed)) for seed in range(50) for make in (policy_seed, world_seed)]
+    streams = [
+        numbers(make(seed)) for seed in range(50) for make in (policy_seed, environment_seed)
+    ]
     assert len({tuple(stream) for stream in streams}) == 100
 
 
 def test_a_stream_depends_on_the_seed_alone() -> None:
-    first = numbers(policy_seed(7)), numbers(world_seed(7))
-    again = numbers(world_seed(7)), numbers(policy_seed(7))
+    first = numbers(policy_seed(7)), numbers(environment_seed(7))
+    again = numbers(environment_seed(7)), numbers(policy_seed(7))
     assert first == again[::-1]

@@ -12,7 +12,7 @@ from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.policies import POLICIES
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, Run
-from thrifty.seeds import Seed, generator, world_seed
+from thrifty.seeds import Seed, environment_seed, generator
 from thrifty.simulation import simulate
 
 WORLD = World.random(levels=(2, 3), n_actions=2, rounds=80, reward_changes=(40,), seed=4)
@@ -88,7 +88,7 @@ def test_seeds_differ() -> None:
 def test_runs_of_two_policies_are_paired() -> None:
     # Both buy everything, so what they pay is what the world drew.
     paid = [simulate(name, WORLD, seeds=range(4)).costs for name in ("linucb", "ps-linucb")]
-    drawn = [WORLD.draw(world_seed(seed)).costs.sum(axis=1) for seed in range(4)]
+    drawn = [WORLD.draw(environment_seed(seed)).costs.sum(axis=1) for seed in range(4)]
     np.testing.assert_array_equal(paid[0], paid[1])
     np.testing.assert_allclose(paid[0], drawn, rtol=1e-12)
 
@@ -101,7 +101,7 @@ def test_a_plain_environment_is_paired_too_and_left_as_it_was() -> None:
     runs = simulate("linucb", coins, seeds=range(3))
     for seed, run in zip(range(3), runs, strict=True):
         world = Coins()
-        world.reset(seed=world_seed(seed))
+        world.reset(seed=environment_seed(seed))
         np.testing.assert_array_equal(run.rewards, world.coins[:, 1] == run.actions)
     assert coins.round == 1
     np.testing.assert_array_equal(coins.coins, before)

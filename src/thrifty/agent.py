@@ -11,30 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.archive import read_archive, write_archive
 from thrifty.case import Case
-from thrifty.deciding import Decider
+from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_reward, require_free
+from thrifty.case_record import ABANDONED, REWARDED, CaseRecord
+from thrifty.decider import Decider
 from thrifty.errors import (
     InvalidField,
     InvalidParameter,
     RoundClosed,
     UnknownRound,
 )
-from thrifty.lifecycle import ABANDONED, REWARDED, CaseRecord
-from thrifty.making import (
-    AGENT,
-    FORMAT,
-    described_policy,
-    policy_of_name,
-    policy_of_saved,
-    require_agent,
-    restored_policy,
-)
 from thrifty.parameters import Whole, as_float, check_parameter, is_whole
 from thrifty.policy import Policy
+from thrifty.policy_factory import (
+    AGENT,
+    FORMAT,
+    describe_policy,
+    policy_from_name,
+    policy_from_saved_agent,
+    require_agent,
+    restore_policy,
+)
 from thrifty.problem import Problem
-from thrifty.reports import action_mask, bought_of, free_codes, require_free, reward_of
 from thrifty.rounds import Observation
-from thrifty.saving import read_archive, write_archive
 from thrifty.seeds import Seed
 from thrifty.specification import PolicySpec
 
@@ -87,7 +87,7 @@ class Agent:
     ) -> None:
         check_parameter("keep", keep, Whole(0), owner="Agent")
         if not isinstance(policy, Policy):
-            policy = policy_of_name(policy, problem, seed, parameters)
+            policy = policy_from_name(policy, problem, seed, parameters)
         elif seed is not None or parameters:
             raise InvalidParameter(
                 f"{policy!r} has its seed and parameters already: give them to it, or give the "
@@ -108,7 +108,7 @@ class Agent:
         self._decider = Decider(policy)
         self._nothing_known = Observation.nothing(problem)
         self._free: tuple[str, ...] = ()
-        self._most_cost = math.inf
+        self._max_cost = math.inf
         self._keep = keep
         self._next_id = 1
         self._open: dict[int, CaseRecord] = {}
@@ -140,8 +140,8 @@ class Agent:
             parameters = dict(spec.parameters)
             agent = cls(spec.problem, spec.policy, seed=spec.seed, keep=keep, **parameters)
         else:
-            agent = cls(spec.problem, policy_of_saved(spec, spec.agent), keep=keep)
-        agent._free, agent._most_cost = spec.free, spec.most_cost
+            agent = cls(spec.problem, policy_from_saved_agent(spec, spec.agent), keep=keep)
+        agent._free, agent._max_cost = spec.free, spec.max_cost
         return agent
 
     @property
@@ -178,7 +178,7 @@ class Agent:
         if prices is not None:
             self._decider.read_price_list(_price_list(self.policy, prices))
         record = CaseRecord(self._next_id, known)
-        seen = Observation.of_free(self.problem, known) if known else self._nothing_known
+        seen = Observation.from_free(self.problem, known) if known else self._nothing_known
         record.decide(self._decider.decide(seen, step=0, available=mask))
         self._open[self._next_id] = record
         self._next_id += 1
@@ -212,10 +212,10 @@ class Agent:
         Case
         """
         record = self._find_open(case)
-        bought = bought_of(self.problem, record, values, costs, most_cost=self._most_cost)
+        bought = parse_purchase(self.problem, record, values, costs, max_cost=self._max_cost)
         mask = action_mask(self.problem, available)
-        seen = record.observing(self.problem.n_features, bought)
-        decision = self._decider.decide(seen, step=len(record.looks), available=mask)
+        seen = record.observation_after(self.problem.n_features, bought)
+        decision = self._decider.decide(seen, step=len(record.steps), available=mask)
         # Only now: what is refused changes nothing.
         record.observe(bought)
         record.seen = seen
@@ -240,7 +240,7 @@ class Agent:
         record.require_acted()
         action = record.action
         assert action is not None
-        money, which = reward_of(self.problem, action, reward, outcome)
+        money, which = parse_reward(self.problem, action, reward, outcome)
         self._decider.learn(record.observation(self.problem.n_features), action, money, which)
         record.reward, record.outcome = money, which
         self._close(record, REWARDED)
@@ -270,7 +270,7 @@ class Agent:
                 f"case {key} is closed and forgotten: only the last {self._keep} closed cases are "
                 "kept, so explain a case sooner or give the agent a larger `keep`."
             )
-        return record.explained(self.problem)
+        return record.explain(self.problem)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, from which `load` continues bit for bit."""
@@ -278,10 +278,10 @@ class Agent:
             "kind": AGENT,
             "format": FORMAT,
             "problem": self.problem.to_dict(),
-            "policy": described_policy(self.policy),
+            "policy": describe_policy(self.policy),
             "keep": self._keep,
             "free": list(self._free),
-            "most_cost": None if math.isinf(self._most_cost) else self._most_cost,
+            "most_cost": None if math.isinf(self._max_cost) else self._max_cost,
             "next_id": self._next_id,
             "open": [record.to_dict() for record in self._open.values()],
             "closed": [record.to_dict() for record in self._closed.values()],
@@ -309,14 +309,14 @@ class Agent:
         manifest, state = read_archive(path)
         require_agent(manifest, str(path))
         problem = Problem.from_dict(manifest["problem"])
-        made = restored_policy(problem, manifest["policy"], state, policy)
+        made = restore_policy(problem, manifest["policy"], state, policy)
         former = "format" not in manifest  # release 0.1: what was open then had other steps
         agent = cls(problem, made, keep=manifest["history" if former else "keep"])
         made.set_state(state)  # again: a new agent reads the list prices, which may be outdated
         agent._next_id = manifest["next_id"]
         if not former:
             most, agent._free = manifest["most_cost"], tuple(manifest["free"])
-            agent._most_cost = math.inf if most is None else most
+            agent._max_cost = math.inf if most is None else most
             agent._open = _records(manifest["open"])
             agent._closed = _records(manifest["closed"])
         return agent

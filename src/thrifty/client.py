@@ -14,11 +14,11 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from thrifty import calls
-from thrifty.calls import Call, Told
+from thrifty import client_requests
 from thrifty.case import Case
+from thrifty.client_requests import Call, RewardReceipt
 
-__all__ = ["AsyncClient", "Case", "Client", "Told"]
+__all__ = ["AsyncClient", "Case", "Client", "RewardReceipt"]
 
 T = TypeVar("T")
 
@@ -92,8 +92,8 @@ class Client:
             What to buy or, if nothing, the action.
         """
         if policy is None and self._policy is None:
-            self._policy = self._call(calls.only_policy())
-        return self._call(calls.ask(policy or str(self._policy), free, available, key))
+            self._policy = self._call(client_requests.single_policy())
+        return self._call(client_requests.ask(policy or str(self._policy), free, available, key))
 
     def observe(
         self,
@@ -124,7 +124,7 @@ class Client:
         Case
             What to buy next or, if nothing, the action.
         """
-        return self._call(calls.observe(case, values, costs, available, key))
+        return self._call(client_requests.observe(case, values, costs, available, key))
 
     def tell(
         self,
@@ -133,7 +133,7 @@ class Client:
         *,
         outcome: str | None = None,
         key: str | None = None,
-    ) -> Told:
+    ) -> RewardReceipt:
         """Report what came of the action.
 
         Parameters
@@ -149,25 +149,25 @@ class Client:
 
         Returns
         -------
-        Told
+        RewardReceipt
         """
-        return self._call(calls.tell(case, reward, outcome, key))
+        return self._call(client_requests.tell(case, reward, outcome, key))
 
     def abandon(self, case: Case | str, *, key: str | None = None) -> None:
         """Close a case whose reward will never come; the policy learns nothing from it."""
-        self._call(calls.abandon(case, key))
+        self._call(client_requests.abandon(case, key))
 
     def case(self, case: Case | str) -> Case:
         """Return what to do next in a case."""
-        return self._call(calls.case_again(case))
+        return self._call(client_requests.get_case(case))
 
     def explain(self, case: Case | str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return self._call(calls.explain(case))
+        return self._call(client_requests.explain(case))
 
     def policy(self, name: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return self._call(calls.policy_view(name))
+        return self._call(client_requests.get_policy(name))
 
     def close(self) -> None:
         """Close the connections."""
@@ -185,20 +185,20 @@ class Client:
         self.close()
 
     def _call(self, call: Call[T]) -> T:
-        for pause in calls.pauses(self._retries):
+        for pause in client_requests.retry_delays(self._retries):
             wait = pause
             try:
-                response = self._http.request(**call.sent_with(self._key))
-                if response.status_code not in calls.REPEATED:
-                    return call.answered(response)
-                wait = max(pause, calls.asked_to_wait(response))
+                response = self._http.request(**call.request_arguments(self._key))
+                if response.status_code not in client_requests.RETRIED_STATUSES:
+                    return call.read_response(response)
+                wait = max(pause, client_requests.retry_after(response))
             except httpx.TransportError:
                 pass
             time.sleep(wait)
         try:
-            return call.answered(self._http.request(**call.sent_with(self._key)))
+            return call.read_response(self._http.request(**call.request_arguments(self._key)))
         except httpx.TransportError as error:
-            raise calls.unreachable(error, call.key) from error
+            raise client_requests.unreachable_error(error, call.key) from error
 
 
 class AsyncClient:
@@ -240,8 +240,10 @@ class AsyncClient:
     ) -> Case:
         """Open a case; see `Client`."""
         if policy is None and self._policy is None:
-            self._policy = await self._call(calls.only_policy())
-        return await self._call(calls.ask(policy or str(self._policy), free, available, key))
+            self._policy = await self._call(client_requests.single_policy())
+        return await self._call(
+            client_requests.ask(policy or str(self._policy), free, available, key)
+        )
 
     async def observe(
         self,
@@ -253,7 +255,7 @@ class AsyncClient:
         key: str | None = None,
     ) -> Case:
         """Report what came of a purchase; see `Client`."""
-        return await self._call(calls.observe(case, values, costs, available, key))
+        return await self._call(client_requests.observe(case, values, costs, available, key))
 
     async def tell(
         self,
@@ -262,25 +264,25 @@ class AsyncClient:
         *,
         outcome: str | None = None,
         key: str | None = None,
-    ) -> Told:
+    ) -> RewardReceipt:
         """Report what came of the action; see `Client`."""
-        return await self._call(calls.tell(case, reward, outcome, key))
+        return await self._call(client_requests.tell(case, reward, outcome, key))
 
     async def abandon(self, case: Case | str, *, key: str | None = None) -> None:
         """Close a case whose reward will never come; the policy learns nothing from it."""
-        await self._call(calls.abandon(case, key))
+        await self._call(client_requests.abandon(case, key))
 
     async def case(self, case: Case | str) -> Case:
         """Return what to do next in a case."""
-        return await self._call(calls.case_again(case))
+        return await self._call(client_requests.get_case(case))
 
     async def explain(self, case: Case | str) -> dict[str, Any]:
         """Return everything known of a case, and why it was decided as it was."""
-        return await self._call(calls.explain(case))
+        return await self._call(client_requests.explain(case))
 
     async def policy(self, name: str) -> dict[str, Any]:
         """Return what a policy is and what it has done so far."""
-        return await self._call(calls.policy_view(name))
+        return await self._call(client_requests.get_policy(name))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -298,17 +300,17 @@ class AsyncClient:
         await self.close()
 
     async def _call(self, call: Call[T]) -> T:
-        for pause in calls.pauses(self._retries):
+        for pause in client_requests.retry_delays(self._retries):
             wait = pause
             try:
-                response = await self._http.request(**call.sent_with(self._key))
-                if response.status_code not in calls.REPEATED:
-                    return call.answered(response)
-                wait = max(pause, calls.asked_to_wait(response))
+                response = await self._http.request(**call.request_arguments(self._key))
+                if response.status_code not in client_requests.RETRIED_STATUSES:
+                    return call.read_response(response)
+                wait = max(pause, client_requests.retry_after(response))
             except httpx.TransportError:
                 pass
             await asyncio.sleep(wait)
         try:
-            return call.answered(await self._http.request(**call.sent_with(self._key)))
+            return call.read_response(await self._http.request(**call.request_arguments(self._key)))
         except httpx.TransportError as error:
-            raise calls.unreachable(error, call.key) from error
+            raise client_requests.unreachable_error(error, call.key) from error

@@ -74,7 +74,7 @@ def _regret_on(run: Run, replay: Replay) -> Floats:
     return regret
 
 
-def value_of_looking(replay: Replay) -> Floats:
+def value_of_information(replay: Replay) -> Floats:
     """Return how much more the oracle gains in each round than the best action without a look.
 
     Both by the truth's means, shape (T,): what is at stake for a policy that buys features. The
@@ -82,7 +82,7 @@ def value_of_looking(replay: Replay) -> Floats:
 
     >>> from thrifty.environments import Replay
     >>> world = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
-    >>> value_of_looking(world).round(3).tolist()
+    >>> value_of_information(world).round(3).tolist()
     [0.4, 0.4]
     """
     truth, plan = replay.truth, replay.truth.oracle_plan

@@ -35,7 +35,7 @@ SeedSequence, a Generator or None.
 
 
 def policy_seed(seed: int) -> np.random.SeedSequence:
-    """Return the policy's own stream of the run with this seed (the world's is `world_seed`)."""
+    """Return the seed of the policy in the run with this seed."""
     return np.random.SeedSequence(seed).spawn(2)[0]
 
 
@@ -50,6 +50,6 @@ def policy_generator(seed: Seed) -> np.random.Generator:
     return drawn
 
 
-def world_seed(seed: int) -> np.random.SeedSequence:
-    """Return the world's stream of the run with this seed, the same for every policy."""
+def environment_seed(seed: int) -> np.random.SeedSequence:
+    """Return the seed of the environment in the run with this seed, the same for every policy."""
     return np.random.SeedSequence(seed).spawn(2)[1]

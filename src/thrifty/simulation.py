@@ -20,7 +20,7 @@ from thrifty.policies import policy_named
 from thrifty.policies.compiled import CompiledPolicy, Record
 from thrifty.policy import Policy
 from thrifty.rounds import Observation, Runs
-from thrifty.seeds import world_seed
+from thrifty.seeds import environment_seed
 
 World = Environment | Callable[[int], Environment]
 
@@ -164,7 +164,7 @@ def _world_of(environment: World, seed: int) -> Environment:
         replay: Replay = draw(seed)
         return replay
     world = deepcopy(world)
-    world.reset(seed=world_seed(seed))
+    world.reset(seed=environment_seed(seed))
     return world
 
 

@@ -91,7 +91,7 @@ class PolicySpec:
         return self.problem.rewards.unit
 
     @property
-    def most_cost(self) -> float:
+    def max_cost(self) -> float:
         """The largest cost that is accepted."""
         return COST_LIMIT * self.problem.rewards.span
 

@@ -13,7 +13,7 @@ from thrifty.environments.world import clipped_gaussian_mean
 from thrifty.errors import InvalidParameter, InvalidTable, OutOfTurn
 from thrifty.problem import Problem
 from thrifty.rounds import Purchase
-from thrifty.seeds import policy_seed, world_seed
+from thrifty.seeds import environment_seed, policy_seed
 
 PROBLEM = Problem.anonymous(levels=(2, 3), n_actions=2)
 TABLES: dict[str, Any] = {
@@ -185,7 +185,7 @@ def test_draws_depend_on_the_seed_alone() -> None:
     drift, sequence = world(), np.random.SeedSequence(9)
     assert_same(drift.draw(7), world(seed=99).draw(7))
     assert_same(drift.draw(sequence), drift.draw(sequence))
-    assert_same(drift.draw(7), drift.draw(world_seed(7)))
+    assert_same(drift.draw(7), drift.draw(environment_seed(7)))
     assert_same(drift.draw(7), drift.draw(8), same=False)
     assert drift.draw(7).truth is drift.truth
     assert drift.draw(7) is not drift.draw(7)

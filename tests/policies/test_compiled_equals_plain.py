@@ -16,7 +16,7 @@ from thrifty.policies import POLICIES
 from thrifty.policy import Policy
 from thrifty.problem import Bundle, Group, PriceList, Problem
 from thrifty.rounds import Run
-from thrifty.seeds import generator, policy_seed, world_seed
+from thrifty.seeds import environment_seed, generator, policy_seed
 from thrifty.simulation import simulate
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
@@ -60,7 +60,7 @@ REPAIRED = {
 
 def with_free_values(seed: int) -> Replay:
     """Return rounds in which the second feature is free."""
-    replay = SMALL_WORLD.draw(world_seed(seed))
+    replay = SMALL_WORLD.draw(environment_seed(seed))
     return Replay(
         replay.contexts,
         replay.rewards,
@@ -74,7 +74,7 @@ def with_free_values(seed: int) -> Replay:
 
 def with_fees(seed: int) -> Replay:
     """Return rounds in which two features share a setup fee and two are sold together."""
-    replay = SMALL_WORLD.draw(world_seed(seed))
+    replay = SMALL_WORLD.draw(environment_seed(seed))
     prices = PriceList(
         groups=[Group("blood", ("x1", "x2"), setup=0.125)], bundles=[Bundle("both", ("x2", "x3"))]
     )
@@ -99,7 +99,7 @@ def assert_same(one: Run | naive.Played, other: Run | naive.Played) -> None:
 
 def world_of(name: str, seed: int) -> Replay:
     world = WORLDS[name]
-    return world.draw(world_seed(seed)) if isinstance(world, World) else world(seed)
+    return world.draw(environment_seed(seed)) if isinstance(world, World) else world(seed)
 
 
 def made(name: str, replay: Replay, seed: int, **parameters: Any) -> Policy:

@@ -20,7 +20,7 @@ from thrifty.environments import World
 from thrifty.policies import NCCUCRL2
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
-from thrifty.seeds import world_seed
+from thrifty.seeds import environment_seed
 from thrifty.simulation import simulate
 
 Floats = NDArray[np.float64]
@@ -164,7 +164,7 @@ def estimates(window: int) -> dict[str, list[Estimate]]:
     runs = simulate(
         "ncc-ucrl2", world, seeds=range(RUNS), window=window, delta=DELTA, cost_range=0.3
     )
-    draws = [world.draw(world_seed(seed)) for seed in runs.seeds]
+    draws = [world.draw(environment_seed(seed)) for seed in runs.seeds]
     states = np.stack([draw.contexts for draw in draws])
     prices = np.stack([draw.costs for draw in draws])
     log_probability = math.log(2 * ROUNDS * 2 ** len(LEVELS) / DELTA)

@@ -27,7 +27,7 @@ from thrifty.policies import Scout
 from thrifty.problem import Feature, Problem
 from thrifty.regret import expected_regret
 from thrifty.rounds import Observation, Purchase, Run
-from thrifty.seeds import generator, policy_seed, world_seed
+from thrifty.seeds import environment_seed, generator, policy_seed
 from thrifty.simulation import simulate
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
@@ -90,7 +90,7 @@ def test_purposes_and_actions_are_whole_numbers_compiled_or_not() -> None:
 def test_the_compiled_loop_plays_like_the_plain_one(seed: int) -> None:
     world = recurring(1200 if COMPILED else 250, 300)
     run = simulate("scout", world, seeds=[seed])[0]
-    replay = world.draw(world_seed(seed))
+    replay = world.draw(environment_seed(seed))
     assert_same(run, play(Scout(world.problem, seed=policy_seed(seed)), replay))
 
 
@@ -103,7 +103,7 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another() -> None:
 
 def played_like_the_twin(world: World, seed: int, **limits: Any) -> tuple[Scout, naive_scout.Scout]:
     """Let both play the same rounds, and return what has become of them."""
-    replay = world.draw(world_seed(seed))
+    replay = world.draw(environment_seed(seed))
     policy = Scout(world.problem, seed=policy_seed(seed), **limits)
     draws = generator(policy_seed(seed)).random((world.horizon, 3))
     twin = naive_scout.Scout(world.problem.levels.tolist(), world.problem.n_actions, **limits)
@@ -444,7 +444,7 @@ def test_the_gain_on_the_published_arrays() -> None:
 def restarts_in(world: World, seed: int) -> list[int]:
     """Return the rounds in which Scout restarts."""
     policy = Scout(world.problem, seed=policy_seed(seed))
-    play(policy, world.draw(world_seed(seed)))
+    play(policy, world.draw(environment_seed(seed)))
     state = policy._state
     events = state.events[: state.happened[0]]
     rounds: list[int] = events[events[:, 1] == kernel.RESTART, 0].tolist()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from compiled_policies import COMPILED
+from thrifty.archive import read_archive, write_archive
 from thrifty.environments import Replay, World
 from thrifty.errors import DamagedFile
 from thrifty.kernels.runtime.steps import STEPS
@@ -15,7 +16,6 @@ from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, POLICIES, Uniform
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem
-from thrifty.saving import read_archive, write_archive
 
 WORLD = World.random(levels=(2, 3), n_actions=3, rounds=60, seed=1).draw(seed=1)
 FEWER_ACTIONS = World.random(levels=(2, 3), n_actions=2, rounds=60, seed=1).draw(seed=1)

@@ -15,7 +15,7 @@ from service.engines import read_spec
 from small_service import ladder_file, policy_file, served
 from thrifty import policies
 from thrifty.service.api import create_app
-from thrifty.service.engine import Desk
+from thrifty.service.engine import Engine
 from thrifty.service.server import make_server
 from thrifty.service.stores import open_store
 
@@ -73,7 +73,7 @@ def in_a_thread(files: Sequence[Path], address: str) -> Iterator[str]:
     urls: Queue[str] = Queue()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(policies, "POLICIES", ladder.registry())
-        app = create_app(Desk(open_store(address), [read_spec(it) for it in files]))
+        app = create_app(Engine(open_store(address), [read_spec(path) for path in files]))
     server = make_server(app, "127.0.0.1", 0, urls.put)
     thread = Thread(target=server.run)
     thread.start()

@@ -1,4 +1,4 @@
-"""A desk without HTTP, with a clock that tests move."""
+"""A engine without HTTP, with a clock that tests move."""
 
 import asyncio
 import random
@@ -9,11 +9,11 @@ from typing import Any
 
 from small_service import policy_text, run_apart
 from thrifty.policy_file import parse_spec, read_spec
-from thrifty.service.decisions import Opening, Seen
-from thrifty.service.engine import Desk
+from thrifty.service.decisions import NewCase, ObservationReport
+from thrifty.service.engine import Engine
 from thrifty.service.events import Event
-from thrifty.service.projection import Book
-from thrifty.service.served_policy import Settings
+from thrifty.service.projection import Projection
+from thrifty.service.served_policy import EngineSettings
 from thrifty.service.stores import open_store
 from thrifty.specification import PolicySpec
 
@@ -37,34 +37,34 @@ class Clock:
         return self.at
 
 
-class Office:
-    """A desk, and short ways to use it."""
+class EngineHarness:
+    """A engine, and short ways to use it."""
 
-    def __init__(self, desk: Desk, clock: Clock, name: str = "lending") -> None:
-        self.desk, self.clock, self.name = desk, clock, name
+    def __init__(self, engine: Engine, clock: Clock, name: str = "lending") -> None:
+        self.engine, self.clock, self.name = engine, clock, name
         self._keys = iter(range(10**9))
 
     @property
-    def book(self) -> Book:
-        return self.desk.book("default", self.name)
+    def projection(self) -> Projection:
+        return self.engine.projection("default", self.name)
 
     def key(self) -> str:
         return f"k{next(self._keys)}-{random.getrandbits(60):x}"
 
     async def open(self, **free: Any) -> Event:
-        return await self.desk.open_case("default", self.name, Opening(free), self.key(), "r")
+        return await self.engine.open_case("default", self.name, NewCase(free), self.key(), "r")
 
     async def observe(self, case: str, values: dict[str, Any], **more: Any) -> Event:
         """Report what came of a purchase, at its list prices unless costs are given."""
-        seen = Seen(values, **{"costs": {}, **more})
-        return await self.desk.observe("default", case, seen, self.key(), "r")
+        seen = ObservationReport(values, **{"costs": {}, **more})
+        return await self.engine.observe("default", case, seen, self.key(), "r")
 
     async def act(self, case: str, income: str = "low", history: str = "clean") -> Event:
-        _, found = await self.desk.case("default", case)
+        _, found = await self.engine.case("default", case)
         values: dict[str, str | float] = {"income": income, "history": history, "age": 33}
         bought = {name: value for name, value in values.items() if name in found.buy}
-        seen = Seen(bought, dict.fromkeys(bought, 2.0))
-        return await self.desk.observe("default", case, seen, self.key(), "r")
+        seen = ObservationReport(bought, dict.fromkeys(bought, 2.0))
+        return await self.engine.observe("default", case, seen, self.key(), "r")
 
     async def acted(self) -> str:
         """Open a case, and observe until there is an action; return its id."""
@@ -76,49 +76,49 @@ class Office:
     async def reward(
         self, case: str, money: float | None = None, outcome: str | None = None
     ) -> str:
-        event = await self.desk.reward("default", case, money, outcome, self.key(), "r")
+        event = await self.engine.reward("default", case, money, outcome, self.key(), "r")
         return str(event.body["use"])
 
     async def abandon(self, case: str) -> Event:
-        return await self.desk.abandon("default", case, self.key(), "r")
+        return await self.engine.abandon("default", case, self.key(), "r")
 
     async def pass_deadlines(self, days: float = 8) -> None:
         """Let time pass, and wait until the watch has closed what is due."""
         self.clock.at += round(days * DAY)
-        due = list(self.book.overdue(self.clock.at))
+        due = list(self.projection.overdue(self.clock.at))
         async with asyncio.timeout(20):
-            while any(case.id in self.book.cases for case in due):
+            while any(case.id in self.projection.cases for case in due):
                 await asyncio.sleep(0.005)
 
     async def settled(self) -> None:
-        """Wait until everything written is folded."""
+        """Wait until everything written is fold_log."""
         async with asyncio.timeout(20):
-            while self.desk.store.read(self.desk.position, 1):
+            while self.engine.store.read(self.engine.position, 1):
                 await asyncio.sleep(0.005)
 
 
-QUICK = Settings(tick=0.01, poll=0.005, patience=20.0)
+QUICK = EngineSettings(tick=0.01, poll=0.005, patience=20.0)
 
 
-def in_office(
+def run_with_engine(
     address: str | Path,
-    scene: Callable[[Office], Awaitable[None]],
+    scenario: Callable[[EngineHarness], Awaitable[None]],
     *,
-    settings: Settings = QUICK,
+    settings: EngineSettings = QUICK,
     clock: Clock | None = None,
     text: str | None = None,
     **changes: str,
 ) -> None:
-    """Run a scene at a desk of its own, with the small policy or with that of a file's text."""
+    """Run a scenario on a new engine, with the small policy or the policy in `text`."""
     spec = spec_of(**changes) if text is None else parse_spec(tomllib.loads(text))
 
     async def run() -> None:
         time = clock or Clock()
-        desk = Desk(open_store(str(address)), [spec], settings, time)
-        await desk.start()
+        engine = Engine(open_store(str(address)), [spec], settings, time)
+        await engine.start()
         try:
-            await scene(Office(desk, time, spec.name))
+            await scenario(EngineHarness(engine, time, spec.name))
         finally:
-            await desk.stop()
+            await engine.stop()
 
     run_apart(run())

@@ -57,7 +57,7 @@ def test_a_whole_case(running: httpx.Client) -> None:
     assert (shown["status"], shown["end"], shown["learnt"]) == ("closed", "rewarded", True)
     assert shown["free"] == {"age": 44.0}
     assert shown["costs"] == SEEN["costs"]
-    assert [it["event"] for it in shown["history"]] == ["opened", "observed", "rewarded"]
+    assert [entry["event"] for entry in shown["history"]] == ["opened", "observed", "rewarded"]
     assert set(shown["explain"]["action_values"]) == {"decline", "approve"}
     (step,) = shown["steps"]
     assert (step["buy"], step["values"]) == (["income", "history"], SEEN["values"])
@@ -91,7 +91,7 @@ def test_the_same_key_and_body_give_the_same_answer(running: httpx.Client) -> No
 def test_a_policy_tells_of_itself(running: httpx.Client) -> None:
     shown = running.get("/v1/policies/lending").json()
     assert shown["kind"] == "linucb"
-    assert [it["name"] for it in shown["features"]] == ["income", "history", "age"]
+    assert [feature["name"] for feature in shown["features"]] == ["income", "history", "age"]
     assert shown["gain"] == pytest.approx(shown["reward"] - shown["spend"])
     assert running.get("/v1/policies").json()[0]["policy"] == "lending"
     assert running.get("/v1/policies/borrowing").status_code == 404
@@ -239,7 +239,7 @@ def test_the_client(running: httpx.Client) -> None:
 
 
 def test_the_async_client(running: httpx.Client) -> None:
-    async def scene() -> None:
+    async def scenario() -> None:
         async with AsyncClient(str(running.base_url), "lending") as client:
             case = await client.ask(free={"age": "old"})
             acted = await client.observe(case, costs={"income": 0.3})
@@ -251,7 +251,7 @@ def test_the_async_client(running: httpx.Client) -> None:
             assert (await client.explain(other))["end"] == "abandoned"
             assert (await client.policy("lending"))["open"] >= 0
 
-    run_apart(scene())
+    run_apart(scenario())
 
 
 def test_a_client_without_a_policy_asks_the_only_one(tmp_path: Path) -> None:

@@ -9,17 +9,17 @@ from typing import Any
 import polars as pl
 import pytest
 
-from service.engines import QUICK, Office, in_office, read_spec
+from service.engines import QUICK, EngineHarness, read_spec, run_with_engine
 from small_service import THRIFTY, policy_file, run_apart
 from thrifty import Agent
-from thrifty.service.audit import audit, folded
-from thrifty.service.decisions import Opening, Seen
-from thrifty.service.engine import Desk
+from thrifty.service.audit import audit, fold_log
+from thrifty.service.decisions import NewCase, ObservationReport
+from thrifty.service.engine import Engine
 from thrifty.service.events import START, Event, Position
 from thrifty.service.export import export, exported_events
-from thrifty.service.projection import Book
+from thrifty.service.projection import Projection
 from thrifty.service.replay import replay
-from thrifty.service.snapshots import freeze
+from thrifty.service.snapshots import prepare_snapshot
 from thrifty.service.stores import open_store
 
 
@@ -28,28 +28,30 @@ def thrifty(*arguments: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-async def busy(it: Office) -> None:
+async def busy(harness: EngineHarness) -> None:
     """Two dozen cases of all kinds."""
     for k in range(24):
-        case = await it.acted()
+        case = await harness.acted()
         if k % 4 == 1:
-            await it.abandon(case)
+            await harness.abandon(case)
         elif k % 4:
-            await it.reward(case, 100.0 - k)
-    await it.settled()
-    await it.pass_deadlines()
-    await it.reward(case, 7.0)
-    await it.settled()
+            await harness.reward(case, 100.0 - k)
+    await harness.settled()
+    await harness.pass_deadlines()
+    await harness.reward(case, 7.0)
+    await harness.settled()
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    in_office(tmp_path / "store.db", busy, policy="scout", rule="default = 3\nlearn_late = true")
+    run_with_engine(
+        tmp_path / "store.db", busy, policy="scout", rule="default = 3\nlearn_late = true"
+    )
     return tmp_path / "store.db"
 
 
 def test_a_true_log(store_address: str) -> None:
-    in_office(store_address, busy, policy="scout", rule="default = 3")
+    run_with_engine(store_address, busy, policy="scout", rule="default = 3")
     done = thrifty("audit", store_address)
     assert done.returncode == 0, done.stderr
     assert "every decision follows from the log, bit for bit" in done.stdout
@@ -62,15 +64,19 @@ def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
     """Every look at the log's end shows five events more than the one before."""
     opened = open_store(str(store), read_only=True)
     (spec,), whole, shown = opened.specs(), opened.read(START, 1000), 45
-    book = Book(spec)
+    projection = Projection(spec)
     for event in whole[:40]:
-        book.apply(event)
-    snapshot = freeze(book, opened.id, whole[39])()
-    decided = [it for it in opened.decisions(spec) if it[0].position <= whole[44].position]
+        projection.apply(event)
+    snapshot = prepare_snapshot(projection, opened.id, whole[39])()
+    decided = [
+        decision
+        for decision in opened.decisions(spec)
+        if decision[0].position <= whole[44].position
+    ]
 
     def read(after: Position, limit: int) -> list[Event]:
         nonlocal shown
-        found = [it for it in whole[:shown] if it.position > after][:limit]
+        found = [event for event in whole[:shown] if event.position > after][:limit]
         shown += 0 if found else 5
         return found
 
@@ -113,7 +119,7 @@ def test_a_changed_event_is_named(
     if done.returncode == 1:
         assert f"FIRST DIFFERENCE: event {seq}, case {case}: " in done.stdout
         assert says in done.stdout
-    else:  # what cannot have happened at all is not even folded
+    else:  # what cannot have happened at all is not even fold_log
         assert done.returncode == 2
         assert "cannot have happened" in done.stderr
 
@@ -179,7 +185,7 @@ def test_a_policy_that_the_log_does_not_have_is_refused(store: Path, tmp_path: P
 def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
     opened = open_store(str(store), read_only=True)
     spec = opened.specs()[0]
-    wanted = folded(opened, spec)
+    wanted = fold_log(opened, spec)
     assert export(opened, tmp_path / "log.parquet") == opened.count()
     opened.close()
     done = replay(spec, exported_events(tmp_path / "log.parquet", "lending"), tmp_path / "a.npz")
@@ -215,20 +221,22 @@ def test_what_the_fresh_policy_cannot_hold_is_refused(store: Path, tmp_path: Pat
 
 def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
     """A replay learns what its own tenant's policy knows, and nothing of the other one's."""
-    specs = [read_spec(policy_file(tmp_path, more=f'tenant = "{it}"')) for it in ("one", "two")]
+    specs = [
+        read_spec(policy_file(tmp_path, more=f'tenant = "{tenant}"')) for tenant in ("one", "two")
+    ]
 
-    async def scene() -> None:
-        desk = Desk(open_store(str(tmp_path / "store.db")), specs, QUICK)
-        await desk.start()
+    async def scenario() -> None:
+        engine = Engine(open_store(str(tmp_path / "store.db")), specs, QUICK)
+        await engine.start()
         for k, tenant in enumerate(["one", "two", "two"]):  # under the same keys, if they can be
-            opened = await desk.open_case(tenant, "lending", Opening({}), f"open-{k // 2}", "r")
+            opened = await engine.open_case(tenant, "lending", NewCase({}), f"open-{k // 2}", "r")
             values: dict[str, str | float] = {"income": "low", "history": "clean", "age": 33}
-            seen = Seen(values, dict.fromkeys(values, 2.0))
-            await desk.observe(tenant, opened.case, seen, f"act-{k}", "r")
-            await desk.reward(tenant, opened.case, 10.0 * k, None, f"reward-{k}", "r")
-        await desk.stop()
+            seen = ObservationReport(values, dict.fromkeys(values, 2.0))
+            await engine.observe(tenant, opened.case, seen, f"act-{k}", "r")
+            await engine.reward(tenant, opened.case, 10.0 * k, None, f"reward-{k}", "r")
+        await engine.stop()
 
-    run_apart(scene())
+    run_apart(scenario())
     assert thrifty("export", tmp_path / "store.db", "--out", tmp_path / "log").returncode == 0
     for spec, rounds, reward in zip(specs, (1, 2), (0.0, 30.0), strict=True):
         done = replay(spec, exported_events(tmp_path / "log", "lending", spec.tenant))
@@ -248,4 +256,4 @@ def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:
     assert "file.db is no database" in done.stderr
     served = thrifty("serve", "--store", tmp_path / "file.db")
     assert "file.db is no database" in served.stderr
-    assert [it.name for it in tmp_path.iterdir()] == ["file.db"]  # not even a lock beside it
+    assert [path.name for path in tmp_path.iterdir()] == ["file.db"]  # not even a lock beside it

@@ -7,7 +7,7 @@ import pytest
 
 from small_service import post
 from thrifty.errors import InvalidField
-from thrifty.service.requests import ObservationBody, parse_body
+from thrifty.service.requests import ObservationRequest, parse_request
 
 NUMBERS = [
     "NaN",
@@ -40,12 +40,18 @@ NUMBERS = [
     "1" + "0" * 5000,
 ]
 VALUES = [
-    *[it for it in NUMBERS if it not in ("121", "-901", '""', "null")],
+    *[number for number in NUMBERS if number not in ("121", "-901", '""', "null")],
     '"nobody"',
     '"low\\u0000"',
     '"\\ud800"',
 ]
-COSTS = ["-1", "-1e-9", "10201", "1e300", *[it for it in NUMBERS if it not in ("121", "-901")]]
+COSTS = [
+    "-1",
+    "-1e-9",
+    "10201",
+    "1e300",
+    *[number for number in NUMBERS if number not in ("121", "-901")],
+]
 SHAPES = [
     "",
     " ",
@@ -104,23 +110,23 @@ def corpus(case: str, acted: str) -> list[tuple[str, str, str | None]]:
     rest = '"history": "none"'
     costs = '"costs": {"income": 1, "history": 1}'
     bad: list[tuple[str, str, str | None]] = [
-        (reward, f'{{"reward": {it}}}', "reward") for it in NUMBERS
+        (reward, f'{{"reward": {number}}}', "reward") for number in NUMBERS
     ]
-    bad += [(cases, f'{{"free": {{"income": {it}}}}}', "free.income") for it in VALUES]
+    bad += [(cases, f'{{"free": {{"income": {value}}}}}', "free.income") for value in VALUES]
     bad += [
-        (observe, f'{{"values": {{"income": {it}, {rest}}}, {costs}}}', "values.income")
-        for it in VALUES
+        (observe, f'{{"values": {{"income": {value}, {rest}}}, {costs}}}', "values.income")
+        for value in VALUES
     ]
     bad += [
         (
             observe,
-            f'{{"values": {{"income": "low", {rest}}}, "costs": {{"income": {it}, "history": 1}}}}',
+            f'{{"values": {{"income": "low", {rest}}}, "costs": {{"income": {x}, "history": 1}}}}',
             "costs.income",
         )
-        for it in COSTS
+        for x in COSTS
     ]
-    bad += [(path, it, None) for path in (observe, reward) for it in SHAPES]
-    bad += [(cases, it, None) for it in SHAPES if it.strip(" \ufeff") not in ("", "{}")]
+    bad += [(path, shape, None) for path in (observe, reward) for shape in SHAPES]
+    bad += [(cases, shape, None) for shape in SHAPES if shape.strip(" \ufeff") not in ("", "{}")]
     bad += [
         (cases, '{"free": {}, "free": {}}', "free"),
         (cases, '{"free": {"income": "low", "income": "low"}}', "income"),
@@ -202,7 +208,7 @@ def corpus_in_steps(case: str, second: str, acted: str) -> list[tuple[str, str, 
         ('"values": {"income": "low"}, "free": {"age": 5}', "free"),
         ('"values": {"income": "low"}, "reward": 1', "reward"),
     ]
-    bad += [(first, f"{{{it}}}", field) for it, field in wrong]
+    bad += [(first, f"{{{content}}}", field) for content, field in wrong]
     later = [
         ('"values": {"income": "high"}', "values.income"),  # bought before
         ('"values": {"income": null}', "values.income"),
@@ -215,7 +221,7 @@ def corpus_in_steps(case: str, second: str, acted: str) -> list[tuple[str, str, 
         ('"values": {"history": "clean"}, "costs": {"report": 5}', "costs.report"),
         ('"values": {"history": "high"}', "values.history"),
     ]
-    bad += [(then, f"{{{it}}}", field) for it, field in later]
+    bad += [(then, f"{{{content}}}", field) for content, field in later]
     told = [
         ("", "reward"),
         ('"reward": null', "reward"),
@@ -242,7 +248,7 @@ def corpus_in_steps(case: str, second: str, acted: str) -> list[tuple[str, str, 
         ('"outcome": "repaid", "outcome": "repaid"', "outcome"),
         ('"outcomes": "repaid"', "outcomes"),
     ]
-    return bad + [(reward, f"{{{it}}}", field) for it, field in told]
+    return bad + [(reward, f"{{{content}}}", field) for content, field in told]
 
 
 def three_cases(client: httpx.Client) -> tuple[str, str, str]:
@@ -282,7 +288,7 @@ def test_every_bad_input_is_refused_with_its_field(running: httpx.Client) -> Non
     first, second, third = three_cases(running)
     bad = corpus(case, acted) + corpus_in_steps(first, second, third)
     assert len(bad) >= 280
-    before = [running.get(f"/v1/cases/{it}").json() for it in (case, first, second, third)]
+    before = [running.get(f"/v1/cases/{name}").json() for name in (case, first, second, third)]
     for k, (path, body, field) in enumerate(bad):
         answer = send(running, path, body, f"bad-{k}")
         assert answer.status_code == 422, (path, body[:80], answer.text)
@@ -291,12 +297,14 @@ def test_every_bad_input_is_refused_with_its_field(running: httpx.Client) -> Non
         assert content["field"], (body, content)
         if field is not None:
             assert named_as_wanted(content["field"], field), (body[:80], content)
-    assert before == [running.get(f"/v1/cases/{it}").json() for it in (case, first, second, third)]
+    assert before == [
+        running.get(f"/v1/cases/{name}").json() for name in (case, first, second, third)
+    ]
     good = {"values": {"income": "low", "history": "none"}, "costs": {"income": 1, "history": 1}}
     assert post(running, f"/v1/cases/{case}/observations", good).status_code == 200
     assert post(running, f"/v1/cases/{acted}/reward", {"reward": 1}).status_code == 200
-    for it, seen in ((first, {"values": {"income": None}}), (second, {})):
-        assert post(running, f"/v1/cases/{it}/observations", seen).json()["action"]
+    for name, seen in ((first, {"values": {"income": None}}), (second, {})):
+        assert post(running, f"/v1/cases/{name}/observations", seen).json()["action"]
     told = {"reward": 120, "outcome": "repaid"}
     assert post(running, f"/v1/cases/{third}/reward", told).status_code == 200
 
@@ -319,9 +327,9 @@ def test_a_step_too_many_and_one_too_early(running: httpx.Client) -> None:
     ):
         answer = post(running, path, body)
         assert (answer.status_code, answer.json()["error"]) == (409, "out_of_turn")
-    for it in (case, second, acted):
-        assert post(running, f"/v1/cases/{it}/abandon", {}).status_code == 200
-        answer = post(running, f"/v1/cases/{it}/observations", {})
+    for name in (case, second, acted):
+        assert post(running, f"/v1/cases/{name}/abandon", {}).status_code == 200
+        answer = post(running, f"/v1/cases/{name}/observations", {})
         assert (answer.status_code, answer.json()["error"]) == (409, "closed")
 
 
@@ -364,6 +372,6 @@ def test_keys_that_are_none(running: httpx.Client, key: str | None) -> None:
 
 def test_a_value_of_another_kind_is_told_what_it_can_be() -> None:
     with pytest.raises(InvalidField, match=r"^values\.income: a value is .* or null if it could"):
-        parse_body(ObservationBody, b'{"values": {"income": true}}')
-    body, _ = parse_body(ObservationBody, b'{"values": {"income": null}}')
+        parse_request(ObservationRequest, b'{"values": {"income": true}}')
+    body, _ = parse_request(ObservationRequest, b'{"values": {"income": null}}')
     assert body.values == {"income": None}

@@ -43,9 +43,9 @@ def page(browser: Browser, service: Served) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     complaints: list[str] = []
     asked: list[str] = []
-    page.on("console", lambda it: complaints.append(f"{it.type}: {it.text}"))
-    page.on("pageerror", lambda it: complaints.append(str(it)))
-    page.on("request", lambda it: asked.append(it.url))
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
     page.goto(service.url)
     expect(page.locator("#features .barlayer .trace").first).to_be_attached(timeout=30_000)
     yield page

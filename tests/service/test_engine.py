@@ -1,4 +1,4 @@
-"""The life of cases at the desk, hand-checkable, on both stores."""
+"""The life of cases at the engine, hand-checkable, on both stores."""
 
 import asyncio
 import json
@@ -14,9 +14,10 @@ import pytest
 
 import ladder
 from postgres_server import PostgresServer
-from service.engines import QUICK, Clock, Office, in_office, spec_of
+from service.engines import QUICK, Clock, EngineHarness, run_with_engine, spec_of
 from small_service import run_apart
 from thrifty import policies
+from thrifty.case_record import CaseRecord, PurchaseResult
 from thrifty.errors import (
     BrokenLog,
     InvalidField,
@@ -29,37 +30,36 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.kernels.runtime import single_call
-from thrifty.lifecycle import Bought, CaseRecord
 from thrifty.problem import PriceList
 from thrifty.rounds import Observation
-from thrifty.service.decisions import Opening, Seen
-from thrifty.service.engine import Desk
+from thrifty.service.decisions import NewCase, ObservationReport
+from thrifty.service.engine import Engine
 from thrifty.service.model import Model, reasons_of
 from thrifty.service.responses import case_view
-from thrifty.service.served_policy import Settings
+from thrifty.service.served_policy import EngineSettings
 from thrifty.service.stores import open_store
 from thrifty.specification import PolicySpec
 
 
 def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        opened = await it.open(age="old")
+    async def scenario(harness: EngineHarness) -> None:
+        opened = await harness.open(age="old")
         assert opened.body["buy"] == ["income", "history"]  # LinUCB buys what is not free
         assert opened.body["price"] == 1.9  # nothing was paid yet: the list prices
-        acted = await it.act(opened.case)
+        acted = await harness.act(opened.case)
         assert acted.body["action"] in ("decline", "approve")
-        assert await it.reward(opened.case, 100.0) == "learnt"
-        await it.settled()
-        assert it.book.model.learnt == 1
-        assert not it.book.cases
-        totals = it.book.totals
+        assert await harness.reward(opened.case, 100.0) == "learnt"
+        await harness.settled()
+        assert harness.projection.model.learnt == 1
+        assert not harness.projection.cases
+        totals = harness.projection.totals
         assert (totals.reward, totals.spend, totals.gain) == (100.0, 4.0, 96.0)
         assert totals.purchases == {"income": 1, "history": 1}
-        again = await it.open()
+        again = await harness.open()
         assert again.body["price"] is None  # age has no price, and was never paid for
-        assert (await it.open(age=1)).body["price"] == 4.0  # what was paid
+        assert (await harness.open(age=1)).body["price"] == 4.0  # what was paid
 
-    in_office(store_address, scene)
+    run_with_engine(store_address, scenario)
 
 
 def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> None:
@@ -69,178 +69,190 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
         "VALUES ('default', 'lending', 'x', 0, 'opened', 0, 'no JSON')"
     )
 
-    async def scene(it: Office) -> None:
-        await it.acted()
-        await it.settled()
-        assert it.desk.ready
+    async def scenario(harness: EngineHarness) -> None:
+        await harness.acted()
+        await harness.settled()
+        assert harness.engine.ready
         with psycopg.connect(address) as connection:
             connection.execute(broken)
         async with asyncio.timeout(20):
-            while it.desk.ready:
+            while harness.engine.ready:
                 await asyncio.sleep(0.005)
-        await it.open()  # what can be written does not make it whole
-        await it.desk._look_after()
-        assert not it.desk.ready
-        assert "cannot be followed" in it.desk.problem
+        await harness.open()  # what can be written does not make it whole
+        await harness.engine._look_after()
+        assert not harness.engine.ready
+        assert "cannot be followed" in harness.engine.problem
         with psycopg.connect(address) as connection:
             connection.execute("DELETE FROM events WHERE case_id = 'x'")
         async with asyncio.timeout(20):
-            while not it.desk.ready:
+            while not harness.engine.ready:
                 await asyncio.sleep(0.005)
 
-    in_office(address, scene)
+    run_with_engine(address, scenario)
 
 
 def test_a_repeated_request_does_not_make_a_broken_desk_ready(tmp_path: Path) -> None:
-    async def scene(it: Office) -> None:
-        before = await it.desk.open_case("default", "lending", Opening({}), "once", "r")
-        it.desk.store.append([replace(before, case="nowhere", step=3, kind="observed", key=None)])
+    async def scenario(harness: EngineHarness) -> None:
+        before = await harness.engine.open_case("default", "lending", NewCase({}), "once", "r")
+        harness.engine.store.append(
+            [replace(before, case="nowhere", step=3, kind="observed", key=None)]
+        )
         with pytest.raises(BrokenLog, match="which is not open"):
-            await it.open()
-        assert await it.desk.open_case("default", "lending", Opening({}), "once", "r") == before
-        assert not it.desk.ready
+            await harness.open()
+        assert (
+            await harness.engine.open_case("default", "lending", NewCase({}), "once", "r") == before
+        )
+        assert not harness.engine.ready
 
-    in_office(tmp_path / "store.db", scene, settings=replace(QUICK, tick=60))
+    run_with_engine(tmp_path / "store.db", scenario, settings=replace(QUICK, tick=60))
 
 
 def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
     address, begun = postgres.new_database(), time.monotonic()
 
-    async def scene(it: Office) -> None:
-        while not it.desk.leads(it.book):
+    async def scenario(harness: EngineHarness) -> None:
+        while not harness.engine.leads(harness.projection):
             await asyncio.sleep(0.005)
 
     for _ in range(3):
-        in_office(address, scene, settings=replace(QUICK, lease_seconds=600))
+        run_with_engine(address, scenario, settings=replace(QUICK, lease_seconds=600))
     assert time.monotonic() - begun < 60
 
 
 def test_a_desk_that_stops_answers_everybody(store_address: str) -> None:
     async def run() -> None:
-        desk = Desk(open_store(store_address), [spec_of()], QUICK)
-        await desk.start()
-        office = Office(desk, Clock())
-        asked = [asyncio.create_task(office.open()) for _ in range(3)]
+        engine = Engine(open_store(store_address), [spec_of()], QUICK)
+        await engine.start()
+        harness = EngineHarness(engine, Clock())
+        asked = [asyncio.create_task(harness.open()) for _ in range(3)]
         async with asyncio.timeout(20):
-            while not desk._committer._waiting:
+            while not engine._committer._waiting:
                 await asyncio.sleep(0)
-            while desk._committer._waiting:  # until they are being written
+            while engine._committer._waiting:  # until they are being written
                 await asyncio.sleep(0)
-            stopping = asyncio.create_task(desk.stop())
+            stopping = asyncio.create_task(engine.stop())
             await asyncio.sleep(0)
             with pytest.raises(StoreUnavailable, match="stopping"):
-                await office.open()
+                await harness.open()
             await stopping
             events = await asyncio.gather(*asked)
-        assert not desk.ready
+        assert not engine.ready
         store = open_store(store_address)
         assert store.count() == 3
-        assert set(store.cases([it.case for it in events])) == {it.case for it in events}
+        assert set(store.cases([event.case for event in events])) == {
+            event.case for event in events
+        }
         store.close()
 
     run_apart(run())
 
 
 def test_steps_out_of_turn_are_refused(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        case = await it.acted()
+    async def scenario(harness: EngineHarness) -> None:
+        case = await harness.acted()
         with pytest.raises(OutOfTurn, match="has its action already"):
-            await it.act(case)
-        await it.reward(case, 1.0)
-        for step in (it.act, it.abandon):
+            await harness.act(case)
+        await harness.reward(case, 1.0)
+        for step in (harness.act, harness.abandon):
             with pytest.raises(RoundClosed):
                 await step(case)
         with pytest.raises(UnknownRound):
-            await it.reward("nobody", 1.0)
+            await harness.reward("nobody", 1.0)
         with pytest.raises(UnknownName):
-            await it.desk.open_case("default", "nothing", Opening({}), "k", "r")
+            await harness.engine.open_case("default", "nothing", NewCase({}), "k", "r")
         with pytest.raises(UnknownRound):
-            await it.desk.case("other-tenant", case)
-        opened = await it.open()
-        it.clock.at += 8 * 86400 * 10**6
+            await harness.engine.case("other-tenant", case)
+        opened = await harness.open()
+        harness.clock.at += 8 * 86400 * 10**6
         with pytest.raises(RoundClosed):
-            await it.act(opened.case)
+            await harness.act(opened.case)
 
-    in_office(store_address, scene)
+    run_with_engine(store_address, scenario)
 
 
 def test_what_was_bought_must_be_said_exactly(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        case = (await it.open(age=20)).case
+    async def scenario(harness: EngineHarness) -> None:
+        case = (await harness.open(age=20)).case
         both = {"income": "low", "history": "none"}
         cheap = {"income": 1.0, "history": 1.0}
         for seen, field in [
-            (Seen({"nothing": "low"}, {}), "values.nothing"),
-            (Seen(both, {"report": 1.0}), "costs.report"),
-            (Seen(both | {"age": 3}, cheap | {"age": 0.0}), "values.age"),
-            (Seen(both | {"income": "lo"}, cheap), "values.income"),
-            (Seen(both | {"income": 3}, cheap), "values.income"),
-            (Seen(both, cheap | {"income": -1.0}), "costs.income"),
-            (Seen(both, cheap | {"income": 1e9}), "costs.income"),
-            (Seen(both, cheap, ("income",)), "values.income"),
-            (Seen({}, {}, ("income", "income")), "unavailable"),
-            (Seen(both, cheap, (), ("refer",)), "available"),
-            (Seen(both, cheap, (), ()), "available"),
+            (ObservationReport({"nothing": "low"}, {}), "values.nothing"),
+            (ObservationReport(both, {"report": 1.0}), "costs.report"),
+            (ObservationReport(both | {"age": 3}, cheap | {"age": 0.0}), "values.age"),
+            (ObservationReport(both | {"income": "lo"}, cheap), "values.income"),
+            (ObservationReport(both | {"income": 3}, cheap), "values.income"),
+            (ObservationReport(both, cheap | {"income": -1.0}), "costs.income"),
+            (ObservationReport(both, cheap | {"income": 1e9}), "costs.income"),
+            (ObservationReport(both, cheap, ("income",)), "values.income"),
+            (ObservationReport({}, {}, ("income", "income")), "unavailable"),
+            (ObservationReport(both, cheap, (), ("refer",)), "available"),
+            (ObservationReport(both, cheap, (), ()), "available"),
         ]:
             with pytest.raises(InvalidField) as caught:
-                await it.desk.observe("default", case, seen, it.key(), "r")
+                await harness.engine.observe("default", case, seen, harness.key(), "r")
             assert caught.value.field == field
-        gone = Seen({"income": "low"}, cheap, ("history",), ("approve",))
-        acted = await it.desk.observe("default", case, gone, it.key(), "r")
+        gone = ObservationReport({"income": "low"}, cheap, ("history",), ("approve",))
+        acted = await harness.engine.observe("default", case, gone, harness.key(), "r")
         assert acted.body["action"] == "approve"
-        await it.reward(case, 120.0)
-        await it.settled()
-        assert it.book.totals.spend == 2.0  # what was not to be had was paid for all the same
-        assert it.book.totals.unavailable == {"history": 1}
+        await harness.reward(case, 120.0)
+        await harness.settled()
+        assert (
+            harness.projection.totals.spend == 2.0
+        )  # what was not to be had was paid for all the same
+        assert harness.projection.totals.unavailable == {"history": 1}
 
-    in_office(store_address, scene)
+    run_with_engine(store_address, scenario)
 
 
 def test_the_same_key_gives_the_same_answer(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        desk, free = it.desk, Opening({"age": 5.0})
-        first = await desk.open_case("default", "lending", free, "open", "r")
-        assert await desk.open_case("default", "lending", free, "open", "r") == first
+    async def scenario(harness: EngineHarness) -> None:
+        engine, free = harness.engine, NewCase({"age": 5.0})
+        first = await engine.open_case("default", "lending", free, "open", "r")
+        assert await engine.open_case("default", "lending", free, "open", "r") == first
         with pytest.raises(KeyReused):
-            await desk.open_case("default", "lending", free, "open", "other")
-        seen = Seen({"income": "low", "history": "none"}, {"income": 1.0, "history": 1.0})
-        acted = await desk.observe("default", first.case, seen, "act", "r")
-        assert await desk.observe("default", first.case, seen, "act", "r") == acted
-        reward = await desk.reward("default", first.case, 5.0, None, "reward", "r")
-        assert await desk.reward("default", first.case, 5.0, None, "reward", "r") == reward
+            await engine.open_case("default", "lending", free, "open", "other")
+        seen = ObservationReport(
+            {"income": "low", "history": "none"}, {"income": 1.0, "history": 1.0}
+        )
+        acted = await engine.observe("default", first.case, seen, "act", "r")
+        assert await engine.observe("default", first.case, seen, "act", "r") == acted
+        reward = await engine.reward("default", first.case, 5.0, None, "reward", "r")
+        assert await engine.reward("default", first.case, 5.0, None, "reward", "r") == reward
         with pytest.raises(KeyReused):
-            await desk.reward("default", first.case, 6.0, None, "reward", "other")
+            await engine.reward("default", first.case, 6.0, None, "reward", "other")
         with pytest.raises(KeyReused):
-            await desk.abandon("default", first.case, "reward", "abandon")
-        together = [desk.open_case("default", "lending", free, "many", "r") for _ in range(20)]
+            await engine.abandon("default", first.case, "reward", "abandon")
+        together = [engine.open_case("default", "lending", free, "many", "r") for _ in range(20)]
         assert len({event.case for event in await asyncio.gather(*together)}) == 1
-        await it.settled()
-        assert desk.store.count() == 4
-        assert it.book.model.learnt == 1
+        await harness.settled()
+        assert engine.store.count() == 4
+        assert harness.projection.model.learnt == 1
 
-    in_office(store_address, scene)
+    run_with_engine(store_address, scenario)
 
 
 def test_many_at_once_take_each_step_once(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        case = (await it.open(age=5)).case
-        tries = await asyncio.gather(*(it.act(case) for _ in range(20)), return_exceptions=True)
+    async def scenario(harness: EngineHarness) -> None:
+        case = (await harness.open(age=5)).case
+        tries = await asyncio.gather(
+            *(harness.act(case) for _ in range(20)), return_exceptions=True
+        )
         assert sum(isinstance(one, OutOfTurn) for one in tries) == 19
-        uses = await asyncio.gather(*(it.reward(case, 1.0) for _ in range(20)))
+        uses = await asyncio.gather(*(harness.reward(case, 1.0) for _ in range(20)))
         assert sorted(uses) == ["extra"] * 19 + ["learnt"]
 
-    in_office(store_address, scene)
+    run_with_engine(store_address, scenario)
 
 
 def test_open_cases_are_bounded(tmp_path: Path) -> None:
-    async def scene(it: Office) -> None:
-        cases = [(await it.open()).case for _ in range(3)]
-        with pytest.raises(TooManyOpen, match="no more can be"):
-            await it.open()
-        await it.abandon(cases[0])
-        await it.open()
+    async def scenario(harness: EngineHarness) -> None:
+        cases = [(await harness.open()).case for _ in range(3)]
+        with pytest.raises(TooManyOpen, match="which is the limit"):
+            await harness.open()
+        await harness.abandon(cases[0])
+        await harness.open()
 
-    in_office(tmp_path / "store.db", scene, settings=Settings(tick=0.01, most_open=3))
+    run_with_engine(tmp_path / "store.db", scenario, settings=EngineSettings(tick=0.01, max_open=3))
 
 
 def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,13 +272,15 @@ def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
                     busy.decide(seen, step=step, case=f"other-{t}-{k}")
             case, record = f"case-{t}", CaseRecord(f"case-{t}", {})
             while record.action is None:
-                seen, step = record.observation(3), len(record.looks)
+                seen, step = record.observation(3), len(record.steps)
                 decision = quiet.decide(seen, step=step, case=case)
                 assert busy.decide(seen, step=step, case=case) == decision, name
                 record.decide(decision)
                 codes = {i: int(rng.integers(2)) for i in record.places}
                 if codes:
-                    record.observe(Bought(codes, {i: float(rng.integers(90)) for i in codes}))
+                    record.observe(
+                        PurchaseResult(codes, {i: float(rng.integers(90)) for i in codes})
+                    )
             reward = 120.0 if seen.codes[0] == record.action else -900.0
             quiet.learn(seen, record.action, reward)
             busy.learn(seen, record.action, reward)
@@ -288,7 +302,7 @@ def test_every_reason_can_be_written_down() -> None:
             reasons = reasons_of(decision)
             assert reasons is not None
             json.dumps(reasons, allow_nan=False)
-            unknown += any(it["value"] is None for it in reasons["considered"])
+            unknown += any(row["value"] is None for row in reasons["considered"])
             bought = np.isin(np.arange(3), decision.places) & (rng.random(3) < 0.2)
             seen = Observation(
                 np.where(bought, rng.integers(0, 2, 3), -1),
@@ -302,42 +316,42 @@ def test_every_reason_can_be_written_down() -> None:
 def test_reasons_are_told_in_money(tmp_path: Path) -> None:
     """A range of 1,020 EUR from -900: what the policy knows as a half is -390 EUR."""
 
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         for _ in range(40):
-            await it.reward(await it.acted(), -390.0)
-        case = await it.acted()
-        view = case_view(*await it.desk.case("default", case))
-        own = it.desk.store.cases([case])[case][0].body["reasons"]["considered"]
+            await harness.reward(await harness.acted(), -390.0)
+        case = await harness.acted()
+        view = case_view(*await harness.engine.case("default", case))
+        own = harness.engine.store.cases([case])[case][0].body["reasons"]["considered"]
         told = view["explain"]["reasons"]["considered"]
-        assert [it["features"] for it in told] == [it["features"] for it in own]
+        assert [row["features"] for row in told] == [row["features"] for row in own]
         for mine, theirs in zip(told, own, strict=True):
             assert mine["reward"] == pytest.approx(-900 + 1020 * theirs["reward"])
             assert mine["price"] == pytest.approx(1020 * theirs["price"])
             assert mine["value"] == pytest.approx(mine["reward"] - mine["price"])
             assert mine["weight"] == theirs["weight"]
-        bought = next(it for it in told if len(it["features"]) == 2)
+        bought = next(row for row in told if len(row["features"]) == 2)
         assert bought["price"] == pytest.approx(4.0)  # each was paid 2 EUR for
 
-    in_office(tmp_path / "store.db", scene, policy="scout")
+    run_with_engine(tmp_path / "store.db", scenario, policy="scout")
 
 
 def test_one_bad_batch_does_not_stop_the_desk(store_address: str) -> None:
     """What nobody thought of is refused like anything else, and the next request is answered."""
 
-    async def scene(it: Office) -> None:
-        append = it.desk.store.append
+    async def scenario(harness: EngineHarness) -> None:
+        append = harness.engine.store.append
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(it.desk.store, "append", _impossible)
+            patch.setattr(harness.engine.store, "append", _impossible)
             with pytest.raises(RuntimeError, match="nobody thought of this"):
-                await asyncio.wait_for(it.open(), 10)
-            assert not it.desk.ready
-        assert it.desk.store.append == append
+                await asyncio.wait_for(harness.open(), 10)
+            assert not harness.engine.ready
+        assert harness.engine.store.append == append
         async with asyncio.timeout(10):
-            await it.reward(await it.acted(), 1.0)
-            while not it.desk.ready:
+            await harness.reward(await harness.acted(), 1.0)
+            while not harness.engine.ready:
                 await asyncio.sleep(0.01)
 
-    in_office(store_address, scene)
+    run_with_engine(store_address, scenario)
 
 
 def _impossible(*_: object) -> None:
@@ -352,24 +366,24 @@ def _priced(spec: PolicySpec) -> PolicySpec:
 def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:
     clock, digests = Clock(), []
 
-    async def first(it: Office) -> None:
+    async def first(harness: EngineHarness) -> None:
         for k in range(40):
-            case = await it.acted()
+            case = await harness.acted()
             if k % 3:
-                await it.reward(case, float(k))
-        await it.open()
-        await it.settled()
-        digests.append(it.book.digest())
+                await harness.reward(case, float(k))
+        await harness.open()
+        await harness.settled()
+        digests.append(harness.projection.digest())
 
-    async def second(it: Office) -> None:
-        digests.append(it.book.digest())
-        await it.reward(next(iter(it.book.cases)), 1.0)
+    async def second(harness: EngineHarness) -> None:
+        digests.append(harness.projection.digest())
+        await harness.reward(next(iter(harness.projection.cases)), 1.0)
 
-    async def third(it: Office) -> None:
-        assert it.book.totals.counts["learnt"] == 27
+    async def third(harness: EngineHarness) -> None:
+        assert harness.projection.totals.counts["learnt"] == 27
 
-    for scene in (first, second, third):
-        in_office(store_address, scene, clock=clock)
+    for scenario in (first, second, third):
+        run_with_engine(store_address, scenario, clock=clock)
     assert digests[0] == digests[1]
 
 
@@ -377,12 +391,12 @@ def test_a_budget_is_in_the_policys_money(tmp_path: Path) -> None:
     """After t cases at most t times the budget has been spent, and one purchase more."""
     cases, dearest = 40, 3 * 2.0
 
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         for _ in range(cases):
-            await it.reward(await it.acted(), 1.0)
-        assert 0 < it.book.totals.spend <= cases * 1.5 + dearest
+            await harness.reward(await harness.acted(), 1.0)
+        assert 0 < harness.projection.totals.spend <= cases * 1.5 + dearest
 
-    in_office(tmp_path / "store.db", scene, policy="scout", more="budget = 1.5")
+    run_with_engine(tmp_path / "store.db", scenario, policy="scout", more="budget = 1.5")
 
 
 def test_amounts_reach_every_policy_on_its_own_scale() -> None:
@@ -394,7 +408,7 @@ def test_amounts_reach_every_policy_on_its_own_scale() -> None:
 
 
 def test_no_request_waits_for_compilation(tmp_path: Path) -> None:
-    """Seen in a process of its own, where nothing is compiled or loaded yet."""
+    """ObservationReport in a process of its own, where nothing is compiled or loaded yet."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         ready, done = pool.submit(
             _compiled_when_ready_and_after_a_case, tmp_path / "store.db"
@@ -406,12 +420,14 @@ def _compiled_when_ready_and_after_a_case(address: Path) -> list[int]:
     counts = []
 
     def count() -> None:
-        counts.append(sum(len(getattr(it, "overloads", ())) for it in vars(single_call).values()))
+        counts.append(
+            sum(len(getattr(kernel, "overloads", ())) for kernel in vars(single_call).values())
+        )
 
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         count()
-        await it.reward(await it.acted(), 1.0)
+        await harness.reward(await harness.acted(), 1.0)
         count()
 
-    in_office(address, scene)
+    run_with_engine(address, scenario)
     return counts

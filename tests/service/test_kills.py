@@ -10,7 +10,7 @@ from benchmarks.load import World
 
 from small_service import LEVELS, THRIFTY, Served, policy_file, run_apart
 from thrifty.client import Client
-from thrifty.service.audit import folded
+from thrifty.service.audit import fold_log
 from thrifty.service.stores import open_store
 
 WORLD = World(LEVELS, price=0.5)
@@ -70,5 +70,5 @@ def test_a_desk_that_was_killed_answers_the_same_key_as_before(tmp_path: Path) -
         assert client.policy("lending")["open"] == 1
     service.stop()
     reader = open_store(str(store), read_only=True)
-    assert folded(reader, reader.specs()[0]).totals.counts == {"opened": 1}
+    assert fold_log(reader, reader.specs()[0]).totals.counts == {"opened": 1}
     reader.close()

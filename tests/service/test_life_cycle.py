@@ -26,16 +26,16 @@ from hypothesis.stateful import (
 
 import ladder
 from postgres_server import PostgresServer
-from service.engines import DAY, QUICK, Clock, Office, parse_spec
+from service.engines import DAY, QUICK, Clock, EngineHarness, parse_spec
 from service.lives import HIGH, HIGHEST, LOW, LOWEST, PAYS, Life, Loop, Place, Rules
 from small_service import OUTCOMES, ladder_text
 from thrifty import policies
 from thrifty.errors import InvalidField, KeyReused, RoundError, ThriftyError
 from thrifty.service.audit import audit
-from thrifty.service.decisions import Opening, Seen
-from thrifty.service.engine import Desk
+from thrifty.service.decisions import NewCase, ObservationReport
+from thrifty.service.engine import Engine
 from thrifty.service.events import Event
-from thrifty.service.projection import Book
+from thrifty.service.projection import Projection
 from thrifty.service.stores import open_store
 
 # Measured: 105 lives of 50 steps on SQLite, 36 on PostgreSQL.
@@ -63,7 +63,7 @@ class Written:
 
 
 class Lives(RuleBasedStateMachine):
-    """The desk on one side; on the other, what each case is and what must have been learnt."""
+    """The engine on one side; on the other, what each case is and what must have been learnt."""
 
     place: Place
     kind = "first"
@@ -90,23 +90,23 @@ class Lives(RuleBasedStateMachine):
         self.reward_rules = Rules(self.kind, default, late)
         self.outcomes = outcomes
         self.place.clear()
-        self.office = self._open()
+        self.harness = self._open()
         self.open_case(data)
 
     def teardown(self) -> None:
-        difference = audit(self.office.desk.store, self.office.book.spec).difference
-        self.loop.run(self.office.desk.stop())
+        difference = audit(self.harness.engine.store, self.harness.projection.spec).difference
+        self.loop.run(self.harness.engine.stop())
         self.loop.close()
         assert difference is None, difference
 
-    def _open(self) -> Office:
-        async def start() -> Office:
+    def _open(self) -> EngineHarness:
+        async def start() -> EngineHarness:
             declared = OUTCOMES if self.outcomes else ""
             text = ladder_text(rule=self.reward_rules.text, outcomes=declared)
             spec = parse_spec(tomllib.loads(text))
-            desk = Desk(open_store(self.place.address), [spec], UNATTENDED, self.clock)
-            await desk.start()
-            return Office(desk, self.clock)
+            engine = Engine(open_store(self.place.address), [spec], UNATTENDED, self.clock)
+            await engine.start()
+            return EngineHarness(engine, self.clock)
 
         return self.loop.run(start())  # type: ignore[no-any-return]
 
@@ -122,7 +122,7 @@ class Lives(RuleBasedStateMachine):
         used = key or next(self.keys)
         try:
             event = self.loop.run(
-                getattr(self.office.desk, step)("default", *arguments, used, request)
+                getattr(self.harness.engine, step)("default", *arguments, used, request)
             )
         except ThriftyError as error:
             self.tried[type(error).__name__] += 1
@@ -166,8 +166,8 @@ class Lives(RuleBasedStateMachine):
     def _running(self, *statuses: str) -> list[str]:
         return [
             name
-            for name, it in self.lives.items()
-            if it.status in statuses and it.deadline >= self._now
+            for name, case in self.lives.items()
+            if case.status in statuses and case.deadline >= self._now
         ]
 
     def open_case(self, data: st.DataObject) -> None:
@@ -175,7 +175,7 @@ class Lives(RuleBasedStateMachine):
         known = data.draw(st.sampled_from([(), (), ("income",), ("score",)]))
         free |= {name: HIGHEST[name] for name in known}
         available = data.draw(st.sampled_from([None, None, ("approve",)]))
-        event = self._ask(("open_case", "lending", Opening(free, available)))
+        event = self._ask(("open_case", "lending", NewCase(free, available)))
         self.counts["opened"] += 1
         self.tried["free for once"] += len(known)
         assert event.body["deadline"] == event.at + DAY
@@ -202,7 +202,9 @@ class Lives(RuleBasedStateMachine):
         costs, paid = self._costs(data, life, values)
         available = data.draw(st.sampled_from([None, ("decline",)]))
         running = life.status == "open" and self._now <= life.deadline
-        outcome = self._ask(("observe", case, Seen(values, costs, available=available)))
+        outcome = self._ask(
+            ("observe", case, ObservationReport(values, costs, available=available))
+        )
         if not running:
             assert isinstance(outcome, RoundError)
             return
@@ -210,7 +212,9 @@ class Lives(RuleBasedStateMachine):
         self.spend += sum(paid.values())
         life.had |= {name for name, value in values.items() if value is not None}
         life.missed |= {name for name, value in values.items() if value is None}
-        assert set(outcome.body["unavailable"]) == {k for k, it in values.items() if it is None}
+        assert set(outcome.body["unavailable"]) == {
+            k for k, value in values.items() if value is None
+        }
         self.tried["could not be had"] += None in values.values()
         self._decided(life, outcome, available)
 
@@ -236,11 +240,13 @@ class Lives(RuleBasedStateMachine):
         seen = data.draw(
             st.sampled_from(
                 [
-                    Seen({"income": "nobody"}, {}),
-                    Seen({bought: HIGHEST.get(bought, 3.0)}, {}),
-                    Seen(dict.fromkeys(life.buy), dict.fromkeys(life.buy, -1.0) or {"age": 1.0}),
-                    Seen(dict.fromkeys(life.buy), {"bureau": 1.0}),
-                    Seen(dict.fromkeys(life.buy), {}, available=("refer",)),
+                    ObservationReport({"income": "nobody"}, {}),
+                    ObservationReport({bought: HIGHEST.get(bought, 3.0)}, {}),
+                    ObservationReport(
+                        dict.fromkeys(life.buy), dict.fromkeys(life.buy, -1.0) or {"age": 1.0}
+                    ),
+                    ObservationReport(dict.fromkeys(life.buy), {"bureau": 1.0}),
+                    ObservationReport(dict.fromkeys(life.buy), {}, available=("refer",)),
                 ]
             )
         )
@@ -264,7 +270,7 @@ class Lives(RuleBasedStateMachine):
 
     def reward_late(self, data: st.DataObject) -> None:
         """Whether or not the watch has closed the case."""
-        acted = [name for name, it in self.lives.items() if it.acted]
+        acted = [name for name, case in self.lives.items() if case.acted]
         if acted:
             case = data.draw(st.sampled_from(acted))
             self.clock.at = max(self.clock.at, self.lives[case].deadline)
@@ -347,7 +353,9 @@ class Lives(RuleBasedStateMachine):
 
     def time_comes_to_a_deadline(self, data: st.DataObject) -> None:
         """The next request is the last that is in time, or the first that is not."""
-        deadlines = [it.deadline for it in self.lives.values() if it.deadline > self.clock.at + 1]
+        deadlines = [
+            case.deadline for case in self.lives.values() if case.deadline > self.clock.at + 1
+        ]
         if deadlines:
             self.clock.at = data.draw(st.sampled_from(deadlines))
             self.clock.at -= data.draw(st.sampled_from([0, 1]))
@@ -355,7 +363,7 @@ class Lives(RuleBasedStateMachine):
     def the_watch_looks(self, data: st.DataObject) -> None:
         del data
         at = self._now
-        self.loop.run(self.office.desk._look_after())
+        self.loop.run(self.harness.engine._look_after())
         for life in self.lives.values():
             if life.status != "closed" and life.deadline < at:
                 self.counts["expired"] += not life.noted
@@ -371,16 +379,16 @@ class Lives(RuleBasedStateMachine):
         lost = data.draw(st.sampled_from([0, 1, 9]))
         self.the_watch_looks(data)  # who has looked leads, and saves a snapshot
         self.the_books_agree()
-        before = self.office.book.digest()
-        self.loop.run(self.office.desk.stop())
+        before = self.harness.projection.digest()
+        self.loop.run(self.harness.engine.stop())
         self.place.lose_snapshots(lost)
-        self.office = self._open()
+        self.harness = self._open()
         self.tried[f"reopened, {lost} snapshots lost"] += 1
-        assert self.office.book.digest() == before
+        assert self.harness.projection.digest() == before
 
     def look_at_a_case(self, data: st.DataObject) -> None:
         case, life = self._some(data, "open", "acted")
-        _, found = self.loop.run(self.office.desk.case("default", case))
+        _, found = self.loop.run(self.harness.engine.case("default", case))
         assert found.status == life.status
         assert found.end == life.end
         assert found.learnt == (life.learnt is not None)
@@ -388,15 +396,15 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def the_books_agree(self) -> None:
-        self.loop.run(self.office.settled())
-        book: Book = self.office.book
-        learnt = [it.learnt for it in self.lives.values() if it.learnt is not None]
-        assert book.model.learnt == len(learnt)
-        assert book.totals.counts == +self.counts
-        assert book.totals.reward == pytest.approx(sum(learnt))
-        assert book.totals.spend == pytest.approx(self.spend)
-        open_ones = {case for case, it in self.lives.items() if it.status != "closed"}
-        assert set(book.cases) == open_ones
+        self.loop.run(self.harness.settled())
+        projection: Projection = self.harness.projection
+        learnt = [case.learnt for case in self.lives.values() if case.learnt is not None]
+        assert projection.model.learnt == len(learnt)
+        assert projection.totals.counts == +self.counts
+        assert projection.totals.reward == pytest.approx(sum(learnt))
+        assert projection.totals.spend == pytest.approx(self.spend)
+        open_ones = {case for case, expected in self.lives.items() if expected.status != "closed"}
+        assert set(projection.cases) == open_ones
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -21,16 +21,16 @@ from alembic.migration import MigrationContext
 
 import ladder
 from postgres_server import PostgresServer
-from service.engines import Clock, Office, in_office, parse_spec, spec_of
+from service.engines import Clock, EngineHarness, parse_spec, run_with_engine, spec_of
 from small_service import policy_text
 from thrifty import policies
 from thrifty.errors import StoreError, UnsupportedVersion
-from thrifty.service.audit import audit, folded
-from thrifty.service.engine import Desk
+from thrifty.service.audit import audit, fold_log
+from thrifty.service.engine import Engine
 from thrifty.service.events import KINDS, START
 from thrifty.service.export import exported_events
 from thrifty.service.migrations import upgrade
-from thrifty.service.projection import Book
+from thrifty.service.projection import Projection
 from thrifty.service.replay import replay
 from thrifty.service.standby import get_ready
 from thrifty.service.stores import Store, open_store
@@ -71,14 +71,14 @@ def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("ending", ["db", "sql"])
 def test_there_is_one_of_every_revision(ending: str) -> None:
     versions = FOLDER.parents[2] / "src/thrifty/service/migrations/versions"
-    revisions = sorted(it.name[1:5] for it in versions.glob("v*.py"))
+    revisions = sorted(path.name[1:5] for path in versions.glob("v*.py"))
     assert revisions[-1] == REVISION
-    kept = {it.stem for it in FOLDER.glob(f"*.{ending}")}
+    kept = {path.stem for path in FOLDER.glob(f"*.{ending}")}
     assert sorted(kept - {"0001-free"}) == revisions
-    assert {it.name for it in DATABASES} == set(KNOWN)
+    assert {path.name for path in DATABASES} == set(KNOWN)
 
 
-@pytest.mark.parametrize("path", DATABASES, ids=lambda it: it.name)
+@pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)
 def test_it_is_upgraded_and_its_log_holds(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -87,11 +87,11 @@ def test_it_is_upgraded_and_its_log_holds(
     found = audit(store, spec)
     assert found.difference is None
     assert (found.events, found.decisions, found.learnt) == KNOWN[path.name]
-    assert Desk(store).book("default", "lending").digest() == folded(store, spec).digest()
+    assert Engine(store).projection("default", "lending").digest() == fold_log(store, spec).digest()
     (new,) = store.append([draft("new")])
     assert store.read(START)[-1] == new
     assert store.count() == found.events + 1
-    assert {it.kind for it in store.read(START)} <= set(KINDS)
+    assert {event.kind for event in store.read(START)} <= set(KINDS)
     store.close()
 
 
@@ -100,10 +100,10 @@ def test_a_log_of_release_0_1_is_the_same_state(tmp_path: Path) -> None:
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
     (spec,) = store.specs()
-    assert folded(store, spec).digest() == STATE
+    assert fold_log(store, spec).digest() == STATE
     store.require_unchanged(parse_spec(tomllib.loads(_file_of_release_0_1())))
     done = replay(spec, exported_events(FOLDER / "0001-free.parquet", "lending"))
-    wanted = folded(store, spec).totals
+    wanted = fold_log(store, spec).totals
     assert (done.learnt, done.cases) == (25, 30)
     assert (done.reward, done.spend) == (wanted.reward, wanted.spend)
     assert done.same_purchase == 30
@@ -115,33 +115,33 @@ def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
     (spec,) = store.specs()
-    book = folded(store, spec)
+    projection = fold_log(store, spec)
     store.close()
-    waiting, acted = _by_status(book, "open"), _by_status(book, "acted")
+    waiting, acted = _by_status(projection, "open"), _by_status(projection, "acted")
     assert (len(waiting), len(acted)) == (2, 1)
 
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         values = {"income": "high", "history": None}
         for case in waiting:
-            buy = it.book.cases[case].buy
-            event = await it.observe(case, {name: values[name] for name in buy})
+            buy = harness.projection.cases[case].buy
+            event = await harness.observe(case, {name: values[name] for name in buy})
             assert event.body["action"]
-            assert it.book.cases[case].former
-            seen = it.book.cases[case].observation()
+            assert harness.projection.cases[case].former
+            seen = harness.projection.cases[case].observation()
             assert seen.costs[2] == 0.0  # the free value was bought for 0
-            await it.reward(case, 1.0)
-        await it.reward(acted[0], 1.0)
-        new = await it.open(age=30)
+            await harness.reward(case, 1.0)
+        await harness.reward(acted[0], 1.0)
+        new = await harness.open(age=30)
         assert new.body["contract"] == 2
-        await it.act(new.case)
-        seen = it.book.cases[new.case].observation()
+        await harness.act(new.case)
+        seen = harness.projection.cases[new.case].observation()
         assert seen.free.tolist() == [False, False, True]
-        await it.reward(new.case, 1.0)
-        await it.settled()
-        assert it.book.model.learnt == 25 + 4
+        await harness.reward(new.case, 1.0)
+        await harness.settled()
+        assert harness.projection.model.learnt == 25 + 4
 
-    clock = Clock(max(it.opened.at for it in book.cases.values()))
-    in_office(tmp_path / "store.db", scene, clock=clock, text=_file_of_release_0_1())
+    clock = Clock(max(case.opened.at for case in projection.cases.values()))
+    run_with_engine(tmp_path / "store.db", scenario, clock=clock, text=_file_of_release_0_1())
     store = open_store(str(tmp_path / "store.db"))
     found = audit(store, spec)
     assert (found.difference, found.learnt, found.snapshots) == (None, 29, 1)
@@ -152,24 +152,24 @@ def test_late_rewards_for_cases_of_release_0_1(tmp_path: Path) -> None:
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
     (spec,) = store.specs()
-    book = folded(store, spec)
+    projection = fold_log(store, spec)
     store.close()
-    (case,) = _by_status(book, "acted")
+    (case,) = _by_status(projection, "acted")
 
-    async def scene(it: Office) -> None:
-        await it.pass_deadlines()
-        assert await it.reward(case, 7.0) == "late-learnt"
+    async def scenario(harness: EngineHarness) -> None:
+        await harness.pass_deadlines()
+        assert await harness.reward(case, 7.0) == "late-learnt"
 
-    clock = Clock(max(it.deadline for it in book.cases.values()))
-    in_office(tmp_path / "store.db", scene, clock=clock, text=_file_of_release_0_1())
+    clock = Clock(max(case.deadline for case in projection.cases.values()))
+    run_with_engine(tmp_path / "store.db", scenario, clock=clock, text=_file_of_release_0_1())
     store = open_store(str(tmp_path / "store.db"))
     assert audit(store, spec).difference is None
-    assert folded(store, spec).totals.counts["rewarded late-learnt"] == 2
+    assert fold_log(store, spec).totals.counts["rewarded late-learnt"] == 2
     store.close()
 
 
-def _by_status(book: Book, status: str) -> list[str]:
-    return [name for name, case in book.cases.items() if case.status == status]
+def _by_status(projection: Projection, status: str) -> list[str]:
+    return [name for name, case in projection.cases.items() if case.status == status]
 
 
 def _file_of_release_0_1() -> str:
@@ -190,7 +190,10 @@ def test_a_dump_of_a_server_that_had_counted_further(
         spec = store.specs()[0]
         assert audit(store, spec).learnt == KNOWN[f"{REVISION}.sql"][2]
         assert audit(store, spec).difference is None
-        assert Desk(store).book("default", "lending").digest() == folded(store, spec).digest()
+        assert (
+            Engine(store).projection("default", "lending").digest()
+            == fold_log(store, spec).digest()
+        )
         store.close()
     open_store(url, read_only=True).close()
 
@@ -207,8 +210,8 @@ def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> 
     store = open_store(url)
     (new,) = store.append([draft("new")])
     found = store.read(START)
-    assert [it.case for it in found] == ["c4", "c3", "c2", "c1", "c0", "new"]
-    assert [tuple(it.position) for it in found[:5]] == [(0, k) for k in range(1, 6)]
+    assert [event.case for event in found] == ["c4", "c3", "c2", "c1", "c0", "new"]
+    assert [tuple(event.position) for event in found[:5]] == [(0, k) for k in range(1, 6)]
     assert found[-1] == new
     store.close()
 
@@ -217,7 +220,9 @@ def test_a_long_log_of_another_server_may_take_its_time(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a request is given would not do, and trying again would not help."""
-    monkeypatch.setattr("thrifty.service.stores.postgres._HURRIED", "-c statement_timeout=1000")
+    monkeypatch.setattr(
+        "thrifty.service.stores.postgres.SERVICE_OPTIONS", "-c statement_timeout=1000"
+    )
     url = postgres.new_database()
     with psycopg.connect(url) as other:  # another replica makes the tables, slowly
         other.execute(f"SELECT pg_advisory_lock({upgrade._LOCK})")
@@ -233,7 +238,7 @@ def test_a_long_log_of_another_server_may_take_its_time(
         connection.execute('UPDATE events SET "transaction" = 1000000000000')
         connection.execute("CREATE TRIGGER slow AFTER UPDATE ON events EXECUTE FUNCTION slowly()")
     store = open_store(url)
-    assert [it.case for it in store.read(START)] == ["old"]
+    assert [event.case for event in store.read(START)] == ["old"]
     with store.engine.connect() as connection_after:
         assert connection_after.scalar(sa.text("SHOW statement_timeout")) == "1s"
     store.close()

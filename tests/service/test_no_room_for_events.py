@@ -10,7 +10,7 @@ import pytest
 
 from postgres_server import PostgresServer, postgres_programs
 from small_service import Served, policy_file, post, served
-from thrifty.service.audit import audit, folded
+from thrifty.service.audit import audit, fold_log
 from thrifty.service.stores import open_store
 
 CASES = "/v1/policies/lending/cases"
@@ -45,7 +45,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     acknowledged: list[str] = []
     with httpx.Client(base_url=service.url, timeout=20, trust_env=False) as client:
         acknowledged += [post(client, CASES, {}).json()["case"] for _ in range(20)]
-        largest = max(it.stat().st_size for it in tmp_path.iterdir())
+        largest = max(path.stat().st_size for path in tmp_path.iterdir())
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (largest + 30_000, -1))
         answer = opened_until_full(client, acknowledged)
         assert "try again" in answer.json()["message"]
@@ -100,7 +100,7 @@ def _fill_and_make_room(server: PostgresServer, folder: Path) -> None:
         acknowledged.append(again.json()["case"])
     store = open_store(url)
     assert sorted(store.cases(acknowledged)) == sorted(acknowledged)
-    assert folded(store, store.specs()[0]).totals.counts == {"opened": len(acknowledged)}
+    assert fold_log(store, store.specs()[0]).totals.counts == {"opened": len(acknowledged)}
     assert audit(store, store.specs()[0]).difference is None
     store.close()
 

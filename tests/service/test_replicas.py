@@ -15,7 +15,7 @@ from benchmarks.load import World, connect
 from postgres_server import PostgresServer, postgres_programs
 from small_service import LEVELS, Served, policy_file, run_apart
 from thrifty.client import AsyncClient
-from thrifty.service.audit import audit, folded, log_of
+from thrifty.service.audit import audit, fold_log, read_policy_log
 from thrifty.service.events import REWARDED, SETTLED, START, Event
 from thrifty.service.stores import Store, open_store
 
@@ -35,7 +35,7 @@ async def live(client: AsyncClient, other: AsyncClient, rng: random.Random, said
 
 async def traffic(services: list[Served], ended: asyncio.Event, said: set[str], seed: int) -> None:
     """Live through cases for a while; whatever fails is repeated by the clients."""
-    clients = [AsyncClient(it.url, retries=40, timeout=5) for it in services]
+    clients = [AsyncClient(service.url, retries=40, timeout=5) for service in services]
 
     async def one(k: int) -> None:
         rng = random.Random(f"{seed}/{k}")
@@ -58,7 +58,7 @@ def require_nothing_lost(store: Store, said: set[str]) -> None:
     """Everything acknowledged is in the log, once, was learnt once, and the log explains itself."""
     assert said
     spec = store.specs()[0]
-    log = list(log_of(store, spec))
+    log = list(read_policy_log(store, spec))
     there = [f"{event.case} {event.kind}" for event in log]
     assert len(there) == len(set(there)) == store.count()
     assert said <= set(there)
@@ -113,7 +113,7 @@ def test_kills_of_backends_and_restarts_of_the_server(
     policy = policy_file(tmp_path)
     services = [Served(policy, "--store", url) for _ in range(2)]
 
-    async def scene() -> int:
+    async def scenario() -> int:
         ended = asyncio.Event()
         load = asyncio.create_task(traffic(services, ended, said, 1))
         kills = 0
@@ -127,7 +127,7 @@ def test_kills_of_backends_and_restarts_of_the_server(
         await load
         return kills
 
-    assert run_apart(scene()) == 50
+    assert run_apart(scenario()) == 50
     for service in services:
         service.stop()
     store = open_store(url)
@@ -154,7 +154,7 @@ def test_a_learner_that_is_paused_and_one_that_dies(
     services = [Served(policy, "--store", url) for _ in range(2)]
     store = open_store(url)
     first = wait_for_leader(services, 20)
-    (second,) = [it for it in services if it is not first]
+    (second,) = [service for service in services if service is not first]
     run_apart(traffic_for(1, services, said))
     run_apart(_abandoned(second, "paused"))
     os.kill(first.process.pid, signal.SIGSTOP)
@@ -186,7 +186,7 @@ def _seconds_until_settled(store: Store) -> float:
     position = START
     while chunk := store.read(position):
         position = chunk[-1].position
-    while not any(it.kind == SETTLED for it in store.read(position)):
+    while not any(event.kind == SETTLED for event in store.read(position)):
         assert time.monotonic() < begun + 20, "nobody took over"
         time.sleep(0.02)
     return time.monotonic() - begun
@@ -194,7 +194,7 @@ def _seconds_until_settled(store: Store) -> float:
 
 def wait_until_all_are_closed(store: Store) -> None:
     until = time.monotonic() + 20
-    while folded(store, store.specs()[0]).cases:
+    while fold_log(store, store.specs()[0]).cases:
         assert time.monotonic() < until, "a case was forgotten"
         time.sleep(0.2)
 

@@ -1,15 +1,15 @@
-"""Rewards and deadlines at the desk, hand-checkable, on both stores."""
+"""Rewards and deadlines at the engine, hand-checkable, on both stores."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from service.engines import DAY, Office, in_office
+from service.engines import DAY, EngineHarness, run_with_engine
 from thrifty.errors import OutOfTurn, RoundClosed
-from thrifty.service.metrics import Meter, rendered
+from thrifty.service.metrics import RequestMetrics, rendered
 from thrifty.service.responses import case_view
-from thrifty.service.served_policy import Settings
+from thrifty.service.served_policy import EngineSettings
 
 
 @pytest.mark.parametrize(
@@ -27,33 +27,39 @@ from thrifty.service.served_policy import Settings
 def test_reward_rules(
     store_address: str, rule: str, rewards: list[float], uses: list[str], learnt: list[float]
 ) -> None:
-    async def scene(it: Office) -> None:
-        case = await it.acted()
-        assert [await it.reward(case, money) for money in rewards] == uses
-        await it.settled()
-        await it.pass_deadlines()
-        await it.settled()
-        assert it.book.totals.reward == sum(learnt)
-        assert it.book.model.learnt == len(learnt)
-        assert not it.book.cases
-        view = case_view(*await it.desk.case("default", case))
+    async def scenario(harness: EngineHarness) -> None:
+        case = await harness.acted()
+        assert [await harness.reward(case, money) for money in rewards] == uses
+        await harness.settled()
+        await harness.pass_deadlines()
+        await harness.settled()
+        assert harness.projection.totals.reward == sum(learnt)
+        assert harness.projection.model.learnt == len(learnt)
+        assert not harness.projection.cases
+        view = case_view(*await harness.engine.case("default", case))
         assert view["learnt_reward"] == (learnt[0] if learnt else None)
-        assert sum(it.book.totals.lags) == len(rewards)
+        assert sum(harness.projection.totals.lags) == len(rewards)
 
-    in_office(store_address, scene, rule=rule)
+    run_with_engine(store_address, scenario, rule=rule)
 
 
 def test_a_case_that_waited_with_its_reward_has_not_expired(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        await it.reward(await it.acted(), 10.0)
-        await it.acted()
-        await it.settled()
-        await it.pass_deadlines()
-        assert (it.book.totals.counts["learnt"], it.book.totals.counts["expired"]) == (1, 1)
-        page = rendered(Meter(), [it.book]).decode()
+    async def scenario(harness: EngineHarness) -> None:
+        await harness.reward(await harness.acted(), 10.0)
+        await harness.acted()
+        await harness.settled()
+        await harness.pass_deadlines()
+        assert (
+            harness.projection.totals.counts["learnt"],
+            harness.projection.totals.counts["expired"],
+        ) == (
+            1,
+            1,
+        )
+        page = rendered(RequestMetrics(), [harness.projection]).decode()
         assert 'thrifty_cases_ended_total{how="expired",policy="lending"} 1.0' in page
 
-    in_office(store_address, scene, rule='rule = "last"')
+    run_with_engine(store_address, scenario, rule='rule = "last"')
 
 
 @pytest.mark.parametrize(
@@ -67,20 +73,20 @@ def test_a_case_that_waited_with_its_reward_has_not_expired(store_address: str) 
 def test_late_rewards_are_kept_and_learnt_if_that_is_wanted(
     store_address: str, rule: str, use: str, learnt: int
 ) -> None:
-    async def scene(it: Office) -> None:
-        case = await it.acted()
-        await it.settled()
-        await it.pass_deadlines()
-        assert await it.reward(case, 50.0) == use
-        assert await it.reward(case, 60.0) == "late"
-        await it.settled()
-        assert it.book.model.learnt == learnt
-        assert list(it.book.totals.late) == [case, case]
-        assert it.book.totals.lags == [0] * 8 + [2]  # both came after more than a week
-        _, found = await it.desk.case("default", case)
+    async def scenario(harness: EngineHarness) -> None:
+        case = await harness.acted()
+        await harness.settled()
+        await harness.pass_deadlines()
+        assert await harness.reward(case, 50.0) == use
+        assert await harness.reward(case, 60.0) == "late"
+        await harness.settled()
+        assert harness.projection.model.learnt == learnt
+        assert list(harness.projection.totals.late) == [case, case]
+        assert harness.projection.totals.lags == [0] * 8 + [2]  # both came after more than a week
+        _, found = await harness.engine.case("default", case)
         assert found.end == "expired"
 
-    in_office(store_address, scene, rule=rule)
+    run_with_engine(store_address, scenario, rule=rule)
 
 
 @pytest.mark.parametrize(
@@ -96,66 +102,73 @@ def test_late_rewards_are_kept_and_learnt_if_that_is_wanted(
 def test_a_late_reward_that_comes_before_the_watch_means_the_same(
     store_address: str, rule: str, use: str, learnt: list[float]
 ) -> None:
-    async def scene(it: Office) -> None:
-        case = await it.acted()
+    async def scenario(harness: EngineHarness) -> None:
+        case = await harness.acted()
         for money in (3.0, 4.0) if "rule" in rule else ():
-            assert await it.reward(case, money) == "noted"
-        await it.settled()
-        it.clock.at += 8 * DAY
-        assert await it.reward(case, 50.0) == use
-        await it.settled()
-        await it.desk._look_after()
-        await it.settled()
-        assert not it.book.cases
-        assert (it.book.model.learnt, it.book.totals.reward) == (len(learnt), sum(learnt))
+            assert await harness.reward(case, money) == "noted"
+        await harness.settled()
+        harness.clock.at += 8 * DAY
+        assert await harness.reward(case, 50.0) == use
+        await harness.settled()
+        await harness.engine._look_after()
+        await harness.settled()
+        assert not harness.projection.cases
+        assert (harness.projection.model.learnt, harness.projection.totals.reward) == (
+            len(learnt),
+            sum(learnt),
+        )
 
-    in_office(store_address, scene, settings=Settings(tick=1000, poll=0.005), rule=rule)
+    run_with_engine(
+        store_address, scenario, settings=EngineSettings(tick=1000, poll=0.005), rule=rule
+    )
 
 
 def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        opened = await it.open()
+    async def scenario(harness: EngineHarness) -> None:
+        opened = await harness.open()
         with pytest.raises(OutOfTurn, match="has no action yet"):
-            await it.reward(opened.case, 1.0)
-        await it.settled()
-        await it.pass_deadlines()
-        abandoned = await it.acted()
-        await it.abandon(abandoned)
+            await harness.reward(opened.case, 1.0)
+        await harness.settled()
+        await harness.pass_deadlines()
+        abandoned = await harness.acted()
+        await harness.abandon(abandoned)
         with pytest.raises(RoundClosed, match="was abandoned"):
-            await it.reward(abandoned, 1.0)
-        await it.settled()
-        await it.pass_deadlines()
-        assert it.book.model.learnt == 0
-        assert it.book.totals.counts["expired"] == 1
-        assert it.book.totals.counts["abandoned"] == 1
+            await harness.reward(abandoned, 1.0)
+        await harness.settled()
+        await harness.pass_deadlines()
+        assert harness.projection.model.learnt == 0
+        assert harness.projection.totals.counts["expired"] == 1
+        assert harness.projection.totals.counts["abandoned"] == 1
 
-    in_office(store_address, scene, rule="default = 1")
+    run_with_engine(store_address, scenario, rule="default = 1")
 
 
 def test_a_clock_that_was_put_back(store_address: str) -> None:
     """A case that was opened in a future that did not come does not hold up those behind it."""
 
-    async def scene(it: Office) -> None:
-        it.clock.at += 30 * DAY
-        early = await it.acted()
-        it.clock.at -= 30 * DAY
-        cases = [await it.acted() for _ in range(3)]
-        await it.settled()
-        it.clock.at += 8 * DAY
+    async def scenario(harness: EngineHarness) -> None:
+        harness.clock.at += 30 * DAY
+        early = await harness.acted()
+        harness.clock.at -= 30 * DAY
+        cases = [await harness.acted() for _ in range(3)]
+        await harness.settled()
+        harness.clock.at += 8 * DAY
         async with asyncio.timeout(20):
-            while set(it.book.cases) != {early}:
+            while set(harness.projection.cases) != {early}:
                 await asyncio.sleep(0.01)
-        assert it.book.totals.counts["expired"] == len(cases)
+        assert harness.projection.totals.counts["expired"] == len(cases)
 
-    in_office(store_address, scene)
+    run_with_engine(store_address, scenario)
 
 
 def test_deadlines_of_closed_cases_are_forgotten(tmp_path: Path) -> None:
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         for _ in range(1200):
-            await it.abandon((await it.open()).case)
-        left = await it.open()
-        assert len(it.book._deadlines) < 1100
-        assert [case.id for case in it.book.overdue(it.clock.at + 8 * DAY)] == [left.case]
+            await harness.abandon((await harness.open()).case)
+        left = await harness.open()
+        assert len(harness.projection._deadlines) < 1100
+        assert [case.id for case in harness.projection.overdue(harness.clock.at + 8 * DAY)] == [
+            left.case
+        ]
 
-    in_office(tmp_path / "store.db", scene)
+    run_with_engine(tmp_path / "store.db", scenario)

@@ -38,7 +38,7 @@ def service(
 def test_every_operation(service: Served) -> None:
     """Each with names of its own invention, and with those of a policy and a case that exist."""
     schema = schemathesis.openapi.from_url(f"{service.url}/openapi.json")
-    operations: list[Any] = [it.ok() for it in schema.get_all_operations()]  # type: ignore[union-attr]
+    operations: list[Any] = [operation.ok() for operation in schema.get_all_operations()]  # type: ignore[union-attr]
     assert len(operations) == 11
     with Client(service.url) as client:
         real = {"policy": "lending", "case": str(client.ask().id)}

@@ -50,8 +50,10 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
     made["typed"] = thrifty("key", "typed", *options).stdout.strip()
     policies = [policy_file(folder), policy_file(folder, name="theirs", more='tenant = "other"')]
     store, errors = folder / "store.db", folder / "errors"
-    with served(*policies, "--store", store, "--keys", keys, "--rate", 60, errors=errors) as it:
-        yield it.url, made, folder
+    with served(
+        *policies, "--store", store, "--keys", keys, "--rate", 60, errors=errors
+    ) as service:
+        yield service.url, made, folder
 
 
 def ask(url: str, method: str, path: str, key: str | None) -> httpx.Response:
@@ -64,7 +66,11 @@ def ask(url: str, method: str, path: str, key: str | None) -> httpx.Response:
 
 def test_every_endpoint_is_in_the_list(guarded: tuple[str, dict[str, str], Path]) -> None:
     document = httpx.get(f"{guarded[0]}/openapi.json", trust_env=False).json()
-    there = {(method.upper(), path) for path, it in document["paths"].items() for method in it}
+    there = {
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method in operations
+    }
     assert there == {(m, p) for m, p, _ in ENDPOINTS} | {("GET", "/healthz"), ("GET", "/readyz")}
     for method, path, _ in ENDPOINTS:
         assert document["paths"][path][method.lower()]["security"] == [{"key": []}]
@@ -111,7 +117,7 @@ def test_tenants_do_not_see_each_other(guarded: tuple[str, dict[str, str], Path]
         with pytest.raises(AccessDenied, match="needs read"):
             ours.policy("lending")
     shown = ask(url, "GET", "/v1/policies", keys["stranger"]).json()
-    assert [it["policy"] for it in shown] == ["theirs"]
+    assert [policy["policy"] for policy in shown] == ["theirs"]
     assert 'policy="lending"' not in ask(url, "GET", "/metrics", keys["stranger"]).text
 
 
@@ -133,10 +139,10 @@ def test_the_rate_is_limited(guarded: tuple[str, dict[str, str], Path]) -> None:
     with httpx.Client(base_url=url, trust_env=False) as client:
         head = {"Authorization": f"Bearer {keys['stranger']}"}
         answers = [client.get("/v1/policies", headers=head) for _ in range(600)]
-    refused = [it for it in answers if it.status_code == 429]
+    refused = [answer for answer in answers if answer.status_code == 429]
     assert refused
     assert refused[0].headers["retry-after"] == "1"
-    assert {it.status_code for it in answers} == {200, 429}
+    assert {answer.status_code for answer in answers} == {200, 429}
 
 
 def test_other_addresses_need_keys(tmp_path: Path) -> None:

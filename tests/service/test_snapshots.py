@@ -11,13 +11,14 @@ from textwrap import dedent
 import pytest
 from benchmarks.damage import damaged
 
-from service.engines import QUICK, Clock, Office, in_office, spec_of
+from service.engines import QUICK, Clock, EngineHarness, run_with_engine, spec_of
+from thrifty.archive import pack_archive, unpack_archive
 from thrifty.errors import ForeignFile, SaveError, UnsupportedVersion
-from thrifty.saving import pack_archive, replace_file, unpack_archive
-from thrifty.service.audit import folded
-from thrifty.service.engine import Desk
+from thrifty.files import replace_file
+from thrifty.service.audit import fold_log
+from thrifty.service.engine import Engine
 from thrifty.service.events import Position
-from thrifty.service.snapshots import freeze, seal, thaw
+from thrifty.service.snapshots import prepare_snapshot, restore_snapshot, seal
 from thrifty.service.stores import Lease, Store, open_store
 from thrifty.service.stores.checks import SPEC
 from thrifty.service.stores.sqlite import SqliteStore
@@ -27,46 +28,48 @@ from thrifty.service.stores.sqlite import SqliteStore
 def store(tmp_path: Path) -> Store:
     """Return a store with a log, an open case and a snapshot."""
 
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         for k in range(30):
-            case = await it.acted()
-            await it.reward(case, float(k))
-        await it.acted()
-        await it.open()
-        while it.desk.books and not list(it.desk.store.snapshots(it.book.spec)):
-            shelf = it.desk._served["default", "lending"]
+            case = await harness.acted()
+            await harness.reward(case, float(k))
+        await harness.acted()
+        await harness.open()
+        while harness.engine.projections and not list(
+            harness.engine.store.snapshots(harness.projection.spec)
+        ):
+            shelf = harness.engine._served["default", "lending"]
             await asyncio.sleep(0.05)
-            await it.desk._save_snapshot(shelf)
+            await harness.engine._save_snapshot(shelf)
 
-    in_office(tmp_path / "store.db", scene, clock=Clock())
+    run_with_engine(tmp_path / "store.db", scenario, clock=Clock())
     return SqliteStore(tmp_path / "store.db")
 
 
 def test_a_snapshot_is_the_state(store: Store) -> None:
     spec = spec_of()
     data = next(store.snapshots(spec))
-    assert thaw(data, spec, store).digest() == folded(store, spec).digest()
+    assert restore_snapshot(data, spec, store).digest() == fold_log(store, spec).digest()
     store.close()
 
 
 def test_a_snapshot_is_of_the_moment_at_which_it_was_taken(tmp_path: Path) -> None:
-    # It is packed in another thread, while the book goes on.
+    # It is packed in another thread, while the projection goes on.
     spec = spec_of()
 
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         async def some(number: int) -> None:
             for k in range(number):
-                await it.reward(await it.acted(), float(k))
+                await harness.reward(await harness.acted(), float(k))
 
         await some(10)
-        pack = freeze(it.book, it.desk.store.id, it.desk._last)
-        at, before = it.book.position, it.book.digest()
+        pack = prepare_snapshot(harness.projection, harness.engine.store.id, harness.engine._last)
+        at, before = harness.projection.position, harness.projection.digest()
         await some(10)
-        assert before != it.book.digest()
-        assert thaw(pack(), spec, it.desk.store).digest() == before
-        assert thaw(pack(), spec, it.desk.store).position == at
+        assert before != harness.projection.digest()
+        assert restore_snapshot(pack(), spec, harness.engine.store).digest() == before
+        assert restore_snapshot(pack(), spec, harness.engine.store).position == at
 
-    in_office(tmp_path / "store.db", scene, clock=Clock())
+    run_with_engine(tmp_path / "store.db", scenario, clock=Clock())
 
 
 def test_a_service_that_cannot_save_snapshots_stays_ready(
@@ -74,14 +77,14 @@ def test_a_service_that_cannot_save_snapshots_stays_ready(
 ) -> None:
     (tmp_path / "store.db.snapshots").write_text("no folder")
 
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         for k in range(10):
-            await it.reward(await it.acted(), float(k))
+            await harness.reward(await harness.acted(), float(k))
         async with asyncio.timeout(20):
             while "no snapshot of default/lending was saved" not in caplog.text:
                 await asyncio.sleep(0.01)
 
-    in_office(tmp_path / "store.db", scene, settings=replace(QUICK, snapshot_events=10))
+    run_with_engine(tmp_path / "store.db", scenario, settings=replace(QUICK, snapshot_events=10))
     assert "not ready" not in caplog.text
 
 
@@ -117,7 +120,7 @@ def test_a_snapshot_that_was_cut_short_is_removed(tmp_path: Path) -> None:
 def test_two_snapshots_that_are_saved_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last one of a desk that stops may overtake the one before it, which is being saved."""
+    """The last one of a engine that stops may overtake the one before it, which is being saved."""
     store = SqliteStore(tmp_path / "store.db")
     lease = store.acquire(SPEC.id, "one", 60)
     assert lease is not None
@@ -140,7 +143,7 @@ def test_no_damaged_snapshot_is_accepted(store: Store) -> None:
     rng = random.Random(1)
     for _ in range(10_000):
         with pytest.raises(SaveError):
-            thaw(damaged(data, rng), spec, store)
+            restore_snapshot(damaged(data, rng), spec, store)
     store.close()
 
 
@@ -148,14 +151,14 @@ def test_a_service_with_damaged_snapshots_starts_from_the_log(
     store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     spec, rng = spec_of(), random.Random(2)
-    wanted = folded(store, spec).digest()
+    wanted = fold_log(store, spec).digest()
     files = sorted((tmp_path / "store.db.snapshots").iterdir())
     assert files
     for path in files:
         path.write_bytes(damaged(path.read_bytes(), rng))
     (tmp_path / "store.db.snapshots" / "default.lending.999999999999999.snapshot").write_bytes(b"")
-    desk = Desk(store)
-    assert desk.book("default", "lending").digest() == wanted
+    engine = Engine(store)
+    assert engine.projection("default", "lending").digest() == wanted
     assert "the log is read instead" in caplog.text
     store.close()
 
@@ -165,19 +168,21 @@ def test_snapshots_of_others_are_refused(store: Store, tmp_path: Path) -> None:
     data = next(store.snapshots(spec))
     other = SqliteStore(tmp_path / "other.db")
     with pytest.raises(ForeignFile, match="another store"):
-        thaw(data, spec, other)
+        restore_snapshot(data, spec, other)
     with pytest.raises(ForeignFile, match="another"):
-        thaw(data, spec_of(more="alpha = 0.1"), store)
+        restore_snapshot(data, spec_of(more="alpha = 0.1"), store)
     with pytest.raises(UnsupportedVersion):
-        thaw(data.replace(b"snapshot 0002", b"snapshot 0001", 1), spec, store)
+        restore_snapshot(data.replace(b"snapshot 0002", b"snapshot 0001", 1), spec, store)
     manifest, arrays = unpack_archive(data[data.index(b"PK") :])
     with pytest.raises(ForeignFile, match="no snapshot"):
-        thaw(seal(pack_archive({"kind": "agent"}, {})), spec, store)
+        restore_snapshot(seal(pack_archive({"kind": "agent"}, {})), spec, store)
     ahead = {**manifest, "last": [0, 10**6, "x", 0]}
     with pytest.raises(SaveError, match="an older copy"):
-        thaw(seal(pack_archive(ahead, arrays)), spec, store)
+        restore_snapshot(seal(pack_archive(ahead, arrays)), spec, store)
     with pytest.raises(SaveError):
-        thaw(seal(pack_archive({**manifest, "cases": [["nobody", 1]]}, arrays)), spec, store)
+        restore_snapshot(
+            seal(pack_archive({**manifest, "cases": [["nobody", 1]]}, arrays)), spec, store
+        )
     other.close()
     store.close()
 
@@ -185,10 +190,10 @@ def test_snapshots_of_others_are_refused(store: Store, tmp_path: Path) -> None:
 def test_snapshots_are_found_wherever_a_link_leads(tmp_path: Path) -> None:
     path, link = tmp_path / "store.db", tmp_path / "elsewhere" / "link.db"
 
-    async def scene(it: Office) -> None:
-        await it.reward(await it.acted(), 1.0)
+    async def scenario(harness: EngineHarness) -> None:
+        await harness.reward(await harness.acted(), 1.0)
 
-    in_office(path, scene)
+    run_with_engine(path, scenario)
     link.parent.mkdir()
     link.symlink_to(path)
     reader = open_store(str(link), read_only=True)

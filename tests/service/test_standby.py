@@ -88,7 +88,11 @@ def test_of_two_that_stand_by_one_goes_on_and_the_other_waits_for_its_turn(tmp_p
         cases = [client.ask(policy="lending")]
         first.kill()
         cases.append(client.ask(policy="lending"))
-        by_output = {it.stdout.fileno(): it for it in (second, third) if it.stdout is not None}
+        by_output = {
+            process.stdout.fileno(): process
+            for process in (second, third)
+            if process.stdout is not None
+        }
         (told,), _, _ = select(by_output, [], [], 30)  # one of them says that it serves
         by_output.pop(told).kill()
         cases.append(client.ask(policy="lending"))

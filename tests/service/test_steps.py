@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 import ladder
-from service.engines import Office, in_office
+from service.engines import EngineHarness, run_with_engine
 from small_service import THRIFTY, Served, ladder_file, ladder_text, served
 from thrifty import Agent, policies
 from thrifty.client import Client
 from thrifty.errors import InvalidField, OutOfTurn
-from thrifty.service.audit import audit, folded
+from thrifty.service.audit import audit, fold_log
 from thrifty.service.export import export, exported_events
 from thrifty.service.replay import replay
 from thrifty.service.responses import case_view
@@ -41,33 +41,33 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_case_in_four_purchases(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        opened = await it.open(age=44)
+    async def scenario(harness: EngineHarness) -> None:
+        opened = await harness.open(age=44)
         assert (opened.body["contract"], opened.body["free"]) == (2, {"age": 44})
         assert opened.body["buy"] == ["income"]
         assert opened.body["price"] == 1.0  # 0.40 and the bureau's fee of 0.60
-        second = await it.observe(opened.case, {"income": "high"})
+        second = await harness.observe(opened.case, {"income": "high"})
         assert second.body["costs"] == {"income": 1.0}
         assert (second.body["buy"], second.body["price"]) == (["history"], 1.5)  # the fee is paid
-        third = await it.observe(opened.case, {"history": "clean"})
+        third = await harness.observe(opened.case, {"history": "clean"})
         assert (third.body["buy"], third.body["price"]) == (["score", "fraud"], 5.0)
-        fourth = await it.observe(
+        fourth = await harness.observe(
             opened.case, {"score": "good", "fraud": "no"}, costs={"report": 4}
         )
         assert fourth.body["costs"] == {"score": 2.0, "fraud": 2.0}
         assert (fourth.body["buy"], fourth.body["price"]) == (["address"], None)
-        with pytest.raises(InvalidField, match=r"costs\.address: say what it cost"):
-            await it.observe(opened.case, {"address": "old"})
-        acted = await it.observe(opened.case, {"address": "old"}, costs=PAID)
+        with pytest.raises(InvalidField, match=r"costs\.address: the feature has no list price"):
+            await harness.observe(opened.case, {"address": "old"})
+        acted = await harness.observe(opened.case, {"address": "old"}, costs=PAID)
         assert acted.body["action"] in ("decline", "approve")
         assert "buy" not in acted.body
-        assert await it.reward(opened.case, outcome="repaid") == "learnt"
-        await it.settled()
-        totals = it.book.totals
+        assert await harness.reward(opened.case, outcome="repaid") == "learnt"
+        await harness.settled()
+        totals = harness.projection.totals
         assert totals.spend == 1.0 + 1.5 + 4.0 + 0.25
         assert totals.counts["bought more"] == 3
         assert totals.set_in_use == ["income", "history", "score", "fraud", "address"]
-        view = case_view(*await it.desk.case("default", opened.case))
+        view = case_view(*await harness.engine.case("default", opened.case))
         assert [step["buy"] for step in view["steps"]] == [
             ["income"],
             ["history"],
@@ -81,73 +81,73 @@ def test_a_case_in_four_purchases(store_address: str) -> None:
         paid = {"decline": 0.0, "approve": 120.0}[acted.body["action"]]
         assert view["learnt_reward"] == paid
 
-    _in_ladder(store_address, scene)
+    _in_ladder(store_address, scenario)
 
 
 def test_what_could_not_be_had_is_paid_for_and_not_asked_for_again(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        case = (await it.open(age=None)).case
-        await it.observe(case, {"income": "high"}, costs={"income": 0.5})
-        acted = await it.observe(case, {"history": None}, costs={"history": 0.3})
+    async def scenario(harness: EngineHarness) -> None:
+        case = (await harness.open(age=None)).case
+        await harness.observe(case, {"income": "high"}, costs={"income": 0.5})
+        acted = await harness.observe(case, {"history": None}, costs={"history": 0.3})
         assert acted.body["action"]  # without the value it does not climb
         assert (acted.body["values"], acted.body["unavailable"]) == ({}, ["history"])
-        await it.reward(case, outcome="default")
-        await it.settled()
-        assert it.book.totals.spend == 0.8
-        assert it.book.totals.unavailable == {"history": 1}
-        (other,) = [await it.open(age=70)]
+        await harness.reward(case, outcome="default")
+        await harness.settled()
+        assert harness.projection.totals.spend == 0.8
+        assert harness.projection.totals.unavailable == {"history": 1}
+        (other,) = [await harness.open(age=70)]
         assert other.body["price"] == 1.0  # its list price, as it shares a setup fee
-        more = await it.observe(other.case, {"income": "high"}, unavailable=())
+        more = await harness.observe(other.case, {"income": "high"}, unavailable=())
         assert more.body["price"] == 1.5  # it was never had, so the list price holds
-        gone = await it.observe(other.case, {}, unavailable=["history"])
+        gone = await harness.observe(other.case, {}, unavailable=["history"])
         assert gone.body["costs"] == {"history": 0.0}
 
-    _in_ladder(store_address, scene)
+    _in_ladder(store_address, scenario)
 
 
 def test_what_is_known_is_not_bought(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        opened = await it.open(age=20, income="high", score="good")
+    async def scenario(harness: EngineHarness) -> None:
+        opened = await harness.open(age=20, income="high", score="good")
         assert opened.body["buy"] == ["history"]
         assert opened.body["price"] == pytest.approx(2.1)
-        third = await it.observe(opened.case, {"history": "clean"})
+        third = await harness.observe(opened.case, {"history": "clean"})
         assert third.body["buy"] == ["fraud"]  # the rest of the bundle, at its whole price
         assert third.body["price"] == 5.0
-        with pytest.raises(InvalidField, match=r"values\.score: this feature is not to be bought"):
-            await it.observe(opened.case, {"fraud": "no", "score": "bad"})
+        with pytest.raises(InvalidField, match=r"values\.score: the case does not ask for"):
+            await harness.observe(opened.case, {"fraud": "no", "score": "bad"})
 
-    _in_ladder(store_address, scene)
+    _in_ladder(store_address, scenario)
 
 
 def test_a_case_that_needs_nothing_has_its_action_at_once(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        opened = await it.open(age=20)
+    async def scenario(harness: EngineHarness) -> None:
+        opened = await harness.open(age=20)
         assert (opened.body["buy"], opened.body["action"] in ("decline", "approve")) == ([], True)
         with pytest.raises(OutOfTurn, match="has its action already"):
-            await it.observe(opened.case, {})
-        assert await it.reward(opened.case, outcome="repaid") == "learnt"
-        await it.settled()
-        assert it.book.totals.counts["acted"] == it.book.model.learnt == 1
-        assert it.book.totals.set_in_use == []
+            await harness.observe(opened.case, {})
+        assert await harness.reward(opened.case, outcome="repaid") == "learnt"
+        await harness.settled()
+        assert harness.projection.totals.counts["acted"] == harness.projection.model.learnt == 1
+        assert harness.projection.totals.set_in_use == []
 
-    _in_ladder(store_address, scene, more="epsilon = 1.0")
+    _in_ladder(store_address, scenario, more="epsilon = 1.0")
 
 
 def test_late_rewards_bring_all_purchases_along(store_address: str) -> None:
-    async def scene(it: Office) -> None:
-        case = (await it.open(age=33)).case
-        await it.observe(case, {"income": "high"})
-        await it.observe(case, {"history": "none"})
-        await it.settled()
-        await it.pass_deadlines()
-        assert await it.reward(case, outcome="repaid") == "late-learnt"
-        await it.settled()
-        state = it.book.model.policy.get_state()
+    async def scenario(harness: EngineHarness) -> None:
+        case = (await harness.open(age=33)).case
+        await harness.observe(case, {"income": "high"})
+        await harness.observe(case, {"history": "none"})
+        await harness.settled()
+        await harness.pass_deadlines()
+        assert await harness.reward(case, outcome="repaid") == "late-learnt"
+        await harness.settled()
+        state = harness.projection.model.policy.get_state()
         assert state["purposes"].tolist() == [0, 0, 1, 0, 0, 0, 0]  # history is the second feature
         assert state["counts"][0].sum() == 4  # income, history, age and the column of all cases
-        assert audit(it.desk.store, it.book.spec).difference is None
+        assert audit(harness.engine.store, harness.projection.spec).difference is None
 
-    _in_ladder(store_address, scene, rule="learn_late = true")
+    _in_ladder(store_address, scenario, rule="learn_late = true")
 
 
 @pytest.mark.parametrize(
@@ -169,26 +169,26 @@ def test_outcomes_and_rules(
     learnt: float,
     outcome: str | None,
 ) -> None:
-    async def scene(it: Office) -> None:
-        case = (await it.open(age=33)).case
-        await it.observe(case, {"income": "low"}, available=["approve"])
+    async def scenario(harness: EngineHarness) -> None:
+        case = (await harness.open(age=33)).case
+        await harness.observe(case, {"income": "low"}, available=["approve"])
         for money, name in told:
-            await it.reward(case, money, name)
-        await it.settled()
-        await it.pass_deadlines()
-        view = case_view(*await it.desk.case("default", case))
+            await harness.reward(case, money, name)
+        await harness.settled()
+        await harness.pass_deadlines()
+        view = case_view(*await harness.engine.case("default", case))
         assert (view["learnt_reward"], view["outcome"]) == (learnt, outcome)
-        counted = it.book.model.policy.get_state()["counts"][:, -1].tolist()
+        counted = harness.projection.model.policy.get_state()["counts"][:, -1].tolist()
         assert counted == ([0, 1] if outcome is None else [1, 1])  # an outcome teaches of both
-        assert audit(it.desk.store, it.book.spec).difference is None
+        assert audit(harness.engine.store, harness.projection.spec).difference is None
 
-    _in_ladder(tmp_path / "store.db", scene, rule=f'rule = "{rule}"')
+    _in_ladder(tmp_path / "store.db", scenario, rule=f'rule = "{rule}"')
 
 
 def test_an_action_whose_rewards_are_all_the_same_tells_of_no_outcome(tmp_path: Path) -> None:
-    async def scene(it: Office) -> None:
-        case = (await it.open(age=33)).case
-        await it.observe(case, {"income": "low"}, available=["decline"])
+    async def scenario(harness: EngineHarness) -> None:
+        case = (await harness.open(age=33)).case
+        await harness.observe(case, {"income": "low"}, available=["decline"])
         for money, name, field in [
             (5.0, None, "reward"),
             (120.0, "repaid", "reward"),
@@ -197,12 +197,12 @@ def test_an_action_whose_rewards_are_all_the_same_tells_of_no_outcome(tmp_path: 
             (121.0, None, "reward"),
         ]:
             with pytest.raises(InvalidField) as caught:
-                await it.reward(case, money, name)
+                await harness.reward(case, money, name)
             assert caught.value.field == field
-        assert await it.reward(case, 0.0) == "learnt"
-        assert it.desk.store.cases([case])[case][-1].body["outcome"] is None
+        assert await harness.reward(case, 0.0) == "learnt"
+        assert harness.engine.store.cases([case])[case][-1].body["outcome"] is None
 
-    _in_ladder(tmp_path / "store.db", scene)
+    _in_ladder(tmp_path / "store.db", scenario)
 
 
 def test_available_actions_are_kept_in_the_log(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_killed_between_two_purchases(tmp_path: Path) -> None:
     with ladder_service(tmp_path, more=CLIMB) as service, Client(service.url) as client:
         assert client.case(case) == case
         assert client.observe(str(case.id), {"income": "high"}, key="first") == case
-        with pytest.raises(InvalidField, match="not to be bought now"):
+        with pytest.raises(InvalidField, match="does not ask for this feature now"):
             client.observe(case, {"income": "high"})
         while case.buy:
             case = client.observe(case, {name: HIGH[name] for name in case.buy}, _paid(case.buy))
@@ -251,7 +251,7 @@ def test_killed_between_two_purchases(tmp_path: Path) -> None:
     said = _run(tmp_path, "replay", log, fresh, "--of", "lending", "--save", tmp_path / "a.npz")
     assert f"fresh: {found['learnt']} rounds learnt" in said.stdout
     store = open_store(str(tmp_path / "store.db"), read_only=True)
-    wanted = folded(store, store.specs()[0]).model.policy.get_state()
+    wanted = fold_log(store, store.specs()[0]).model.policy.get_state()
     store.close()
     taught = Agent.load(tmp_path / "a.npz").policy
     assert taught.rounds == found["learnt"]
@@ -260,14 +260,14 @@ def test_killed_between_two_purchases(tmp_path: Path) -> None:
 
 
 def test_a_replay_asks_with_what_was_free(tmp_path: Path) -> None:
-    async def scene(it: Office) -> None:
+    async def scenario(harness: EngineHarness) -> None:
         for k in range(8):
-            case = (await it.open(age=k, **({"income": "high"} if k % 2 else {}))).case
-            event = await it.observe(case, {"history": "none"} if k % 2 else {"income": "low"})
+            case = (await harness.open(age=k, **({"income": "high"} if k % 2 else {}))).case
+            event = await harness.observe(case, {"history": "none"} if k % 2 else {"income": "low"})
             assert event.body["action"]
-            await it.reward(case, outcome="repaid")
+            await harness.reward(case, outcome="repaid")
 
-    _in_ladder(tmp_path / "store.db", scene)
+    _in_ladder(tmp_path / "store.db", scenario)
     store = open_store(str(tmp_path / "store.db"), read_only=True)
     export(store, tmp_path / "log.parquet")
     (spec,) = store.specs()
@@ -283,7 +283,7 @@ def ladder_service(folder: Path, **changes: str) -> AbstractContextManager[Serve
 
 
 def require_true(folder: Path) -> dict[str, Any]:
-    """Audit the log by command, and return what it says."""
+    """AuditReport the log by command, and return what it says."""
     (found,) = json.loads(_run(folder, "audit", folder / "store.db", "--json").stdout)
     assert found["difference"] is None
     assert found["snapshots"] > 0
@@ -318,5 +318,5 @@ def _paid(names: tuple[str, ...]) -> dict[str, float]:
     return {name: PAID[name] for name in names if name in PAID}
 
 
-def _in_ladder(address: str | Path, scene: Any, more: str = CLIMB, rule: str = "") -> None:
-    in_office(address, scene, text=ladder_text(more=more, rule=rule))
+def _in_ladder(address: str | Path, scenario: Any, more: str = CLIMB, rule: str = "") -> None:
+    run_with_engine(address, scenario, text=ladder_text(more=more, rule=rule))

@@ -135,12 +135,12 @@ def test_no_event_of_a_transaction_that_commits_late_is_missed(postgres: Postgre
         store.append([draft(f"quick-{k}-{n}") for n in range(250)])  # a higher number, visible now
         for connection in held:
             chunk = store.read(position, 1000)  # read between the two commits
-            seen += [it.case for it in chunk]
+            seen += [event.case for event in chunk]
             position = chunk[-1].position if chunk else position
             connection.commit()
             connection.close()
         while chunk := store.read(position, 1000):
-            seen += [it.case for it in chunk]
+            seen += [event.case for event in chunk]
             position = chunk[-1].position
     assert len(seen) == len(set(seen)) == store.count() == 15_000
     store.close()

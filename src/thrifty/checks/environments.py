@@ -1,7 +1,7 @@
 """What any environment must do.
 
-Each check is a function of a `Stage`; the first line of its docstring is the promise it checks.
-A failed check raises `CheckFailed`.
+Each check is a function of an `EnvironmentSubject`; the first line of its docstring is the promise
+it checks. A failed check raises `CheckFailed`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.checks.failing import require, require_refused, run_checks
+from thrifty.checks.runner import require, require_refused, run_checks
 from thrifty.environment import Environment
 from thrifty.errors import EnvironmentEnded, InvalidParameter, OutOfTurn, ThriftyError
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
+from thrifty.sales import Sales
 
 ROUNDS = 60
-LONGEST = 100_000
+MAX_HORIZON = 100_000
 """Environments with more rounds than this are not played to their end."""
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class EnvironmentSubject:
     """An environment under check, and the seed of the world that is played."""
 
     environment: Environment
@@ -46,13 +47,7 @@ class Stage:
     @property
     def fees(self) -> NDArray[np.float64]:
         """The setup fee of each feature's group, on the policy's scale."""
-        fees = np.zeros(self.problem.n_features)
-        for group in () if self.problem.prices is None else self.problem.prices.groups:
-            for name in group.features:
-                fees[self.problem.feature_index(name)] = self.problem.rewards.scaled_cost(
-                    group.setup
-                )
-        return fees
+        return Sales.from_problem(self.problem).fee_of_feature()
 
     def script(self, k: int = 0) -> Iterator[tuple[Purchase, int]]:
         """Yield what to buy and do in each round; each `k` gives another script."""
@@ -63,14 +58,14 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class PlayedRound:
     """One round as the player saw it."""
 
     observation: Observation
     action: int
     reward: float
 
-    def agrees_with(self, other: Seen, fees: NDArray[np.float64]) -> bool:
+    def agrees_with(self, other: PlayedRound, fees: NDArray[np.float64]) -> bool:
         """Whether both can come from the same world: features and actions in common agree.
 
         The costs of a feature may differ by the setup fee of its group.
@@ -98,77 +93,73 @@ def check_environment(environment: Environment, *, seed: int = 0) -> None:
     if isinstance(environment, type):
         name = environment.__name__
         raise InvalidParameter(f"{name} is a class: give an environment, such as {name}(...).")
-    run_checks(ENVIRONMENT_CHECKS, Stage(environment, seed), type(environment).__name__)
+    run_checks(
+        ENVIRONMENT_CHECKS, EnvironmentSubject(environment, seed), type(environment).__name__
+    )
     environment.reset(seed=seed)
 
 
-def has_the_protocol(stage: Stage) -> None:
+def has_the_protocol(subject: EnvironmentSubject) -> None:
     """Have a problem, reset, known, reveal, step and, if it ends, a whole horizon."""
-    environment = stage.environment
+    environment = subject.environment
     missing = [name for name in _PROTOCOL if not hasattr(environment, name)]
     require(not missing, f"it has no {', '.join(missing)}")
-    require(isinstance(stage.problem, Problem), f"its problem is {stage.problem!r}")
+    require(isinstance(subject.problem, Problem), f"its problem is {subject.problem!r}")
     horizon = getattr(environment, "horizon", 1)
     require(type(horizon) is int and horizon >= 1, f"its horizon is {horizon!r}")
-    environment.reset(seed=stage.seed)
+    environment.reset(seed=subject.seed)
     if hasattr(environment, "price_list"):
         prices = np.asarray(environment.price_list())
-        fits = prices.shape == (stage.problem.n_features,) and bool((prices >= 0).all())
+        fits = prices.shape == (subject.problem.n_features,) and bool((prices >= 0).all())
         require(fits, f"its price list is {prices.tolist()}, not one cost per feature")
 
 
-def shows_exactly_what_was_bought(stage: Stage) -> None:
+def shows_exactly_what_was_bought(subject: EnvironmentSubject) -> None:
     """Show the codes, within their levels, and costs of what was bought, and free values alone."""
-    stage.environment.reset(seed=stage.seed)
-    for purchase, action in stage.script():
-        free = stage.environment.known()
-        _require_free(stage, free)
-        observation = stage.environment.reveal(purchase)
-        _require_shape(stage, observation, "reveal")
+    sales = Sales.from_problem(subject.problem)
+    subject.environment.reset(seed=subject.seed)
+    for purchase, action in subject.script():
+        free = subject.environment.known()
+        _require_free(subject, free)
+        observation = subject.environment.reveal(purchase)
+        _require_shape(subject, observation, "reveal")
         bought, shown = (purchase.mask & ~free.mask).tolist(), observation.bought.tolist()
-        together = _sold_together(stage.problem, purchase.mask) & ~free.mask
+        together = sales.sold(purchase.mask, free.mask)
         require(shown in (bought, together.tolist()), f"{bought} was bought and {shown} was shown")
         same = np.array_equal(observation.codes[free.mask], free.codes[free.mask])
         require(same, "free values changed when something was bought")
-        stage.environment.step(action)
+        subject.environment.step(action)
 
 
-def _require_free(stage: Stage, free: Observation) -> None:
-    _require_shape(stage, free, "known")
+def _require_free(subject: EnvironmentSubject, free: Observation) -> None:
+    _require_shape(subject, free, "known")
     paid = free.costs[~np.isnan(free.costs)]
     require(not paid.size, f"{paid.tolist()} was paid before anything was bought")
 
 
-def _require_shape(stage: Stage, observation: object, call: str) -> None:
+def _require_shape(subject: EnvironmentSubject, observation: object, call: str) -> None:
     require(isinstance(observation, Observation), f"{call} returned {observation!r}")
     assert isinstance(observation, Observation)
-    codes, levels = observation.codes, stage.problem.levels
+    codes, levels = observation.codes, subject.problem.levels
     require(codes.shape == levels.shape, f"an observation has codes of shape {codes.shape}")
     fits = bool((codes < levels).all())
     require(fits, f"codes {codes.tolist()} do not fit {levels.tolist()} levels")
 
 
-def _sold_together(problem: Problem, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    names = problem.feature_names
-    wanted = [name for name, bought in zip(names, mask.tolist(), strict=True) if bought]
-    sold = wanted if problem.prices is None else problem.prices.expanded(wanted)
-    return np.array([name in sold for name in names])
-
-
-def steps_add_up(stage: Stage) -> None:
+def steps_add_up(subject: EnvironmentSubject) -> None:
     """Sell in several steps what it sells at once, each feature once."""
-    environment, whole = stage.environment, []
-    environment.reset(seed=stage.seed)
-    for purchase, action in stage.script():
-        whole.append(Seen(environment.reveal(purchase), action, environment.step(action)))
+    environment, whole = subject.environment, []
+    environment.reset(seed=subject.seed)
+    for purchase, action in subject.script():
+        whole.append(PlayedRound(environment.reveal(purchase), action, environment.step(action)))
     environment.reset()
-    for seen, (purchase, action) in zip(whole, stage.script(), strict=True):
+    for seen, (purchase, action) in zip(whole, subject.script(), strict=True):
         observation = environment.known()
         for i in np.flatnonzero(purchase.mask):
             one = Purchase(np.arange(purchase.mask.size) == i, purchase.purpose)
             observation = environment.reveal(one)
         observation = environment.reveal(purchase)  # nothing is left to sell
-        again = Seen(observation, action, environment.step(action))
+        again = PlayedRound(observation, action, environment.step(action))
         paid = (seen.observation.total_cost, observation.total_cost)
         same = np.array_equal(seen.observation.codes, observation.codes)
         require(
@@ -177,118 +168,120 @@ def steps_add_up(stage: Stage) -> None:
         )
 
 
-def outcomes_are_declared(stage: Stage) -> None:
+def outcomes_are_declared(subject: EnvironmentSubject) -> None:
     """Tell only outcomes that its problem declares, if it tells any."""
-    tell = getattr(stage.environment, "outcome", None)
+    tell = getattr(subject.environment, "outcome", None)
     if tell is None:
         return
-    names = () if stage.problem.outcomes is None else stage.problem.outcomes.names
-    stage.environment.reset(seed=stage.seed)
-    for purchase, action in stage.script():
-        stage.environment.reveal(purchase)
-        stage.environment.step(action)
+    names = () if subject.problem.outcomes is None else subject.problem.outcomes.names
+    subject.environment.reset(seed=subject.seed)
+    for purchase, action in subject.script():
+        subject.environment.reveal(purchase)
+        subject.environment.step(action)
         outcome = tell()
         known = outcome is None or (type(outcome) is int and 0 <= outcome < len(names))
         require(known, f"its outcome is {outcome!r}, and the problem declares {list(names)}")
 
 
-def purpose_comes_back(stage: Stage) -> None:
+def purpose_comes_back(subject: EnvironmentSubject) -> None:
     """Hand back the purpose of a purchase in its observation, unchanged."""
-    stage.environment.reset(seed=stage.seed)
+    subject.environment.reset(seed=subject.seed)
     notes = (0, 7, -3, 2**40)
-    for t, (purchase, action) in enumerate(stage.script()):
+    for t, (purchase, action) in enumerate(subject.script()):
         note = notes[t % len(notes)]
-        back = stage.environment.reveal(Purchase(purchase.mask, purpose=note)).purpose
+        back = subject.environment.reveal(Purchase(purchase.mask, purpose=note)).purpose
         require(type(back) is int and back == note, f"purpose {note} came back as {back!r}")
-        stage.environment.step(action)
+        subject.environment.step(action)
 
 
-def rewards_are_in_range(stage: Stage) -> None:
+def rewards_are_in_range(subject: EnvironmentSubject) -> None:
     """Return rewards that are floats in [0, 1]."""
-    for seen in _play(stage, k=0, seed=stage.seed):
+    for seen in _play(subject, k=0, seed=subject.seed):
         fits = isinstance(seen.reward, float) and math.isfinite(seen.reward)
         require(fits and 0 <= seen.reward <= 1, f"step returned {seen.reward!r}")
 
 
-def same_seed_same_world(stage: Stage) -> None:
+def same_seed_same_world(subject: EnvironmentSubject) -> None:
     """Draw the same world from the same seed."""
-    first = _play(stage, k=0, seed=stage.seed)
-    _play(stage, k=0, seed=stage.seed + 1)
+    first = _play(subject, k=0, seed=subject.seed)
+    _play(subject, k=0, seed=subject.seed + 1)
     _require_agreement(
-        stage, first, _play(stage, k=0, seed=stage.seed), "the same seed was given twice"
+        subject, first, _play(subject, k=0, seed=subject.seed), "the same seed was given twice"
     )
 
 
-def reset_replays(stage: Stage) -> None:
+def reset_replays(subject: EnvironmentSubject) -> None:
     """Start over in the same world after a reset without a seed, in mid-round too."""
-    first = _play(stage, k=0, seed=stage.seed)
+    first = _play(subject, k=0, seed=subject.seed)
     _require_agreement(
-        stage, first, _play(stage, k=0, seed=None), "reset() was called after the run"
+        subject, first, _play(subject, k=0, seed=None), "reset() was called after the run"
     )
-    stage.environment.reset()
-    stage.environment.reveal(Purchase.nothing(stage.problem))
+    subject.environment.reset()
+    subject.environment.reveal(Purchase.nothing(subject.problem))
     _require_agreement(
-        stage, first, _play(stage, k=0, seed=None), "reset() was called in mid-round"
+        subject, first, _play(subject, k=0, seed=None), "reset() was called in mid-round"
     )
 
 
-def world_ignores_the_player(stage: Stage) -> None:
+def world_ignores_the_player(subject: EnvironmentSubject) -> None:
     """Play the same world for the same seed, whatever is bought and done."""
-    first = _play(stage, k=0, seed=stage.seed)
+    first = _play(subject, k=0, seed=subject.seed)
     for k in range(1, 5):
-        other = _play(stage, k=k, seed=stage.seed)
-        _require_agreement(stage, first, other, "only purchases and actions differed")
+        other = _play(subject, k=k, seed=subject.seed)
+        _require_agreement(subject, first, other, "only purchases and actions differed")
 
 
-def rounds_take_turns(stage: Stage) -> None:
+def rounds_take_turns(subject: EnvironmentSubject) -> None:
     """Raise OutOfTurn, changing nothing, if step is called before reveal or twice."""
-    calm = _play(stage, k=0, seed=stage.seed)
-    environment, seen = stage.environment, []
+    calm = _play(subject, k=0, seed=subject.seed)
+    environment, seen = subject.environment, []
     environment.reset()
-    for purchase, action in stage.script():
+    for purchase, action in subject.script():
         require_refused(partial(environment.step, action), "step before reveal", OutOfTurn)
         observation = environment.reveal(purchase)
-        seen.append(Seen(observation, action, environment.step(action)))
+        seen.append(PlayedRound(observation, action, environment.step(action)))
     require_refused(partial(environment.step, 0), "a second step", OutOfTurn)
-    _require_agreement(stage, calm, seen, "calls out of turn were refused in between")
+    _require_agreement(subject, calm, seen, "calls out of turn were refused in between")
 
 
-def refused_input_changes_nothing(stage: Stage) -> None:
+def refused_input_changes_nothing(subject: EnvironmentSubject) -> None:
     """Refuse a purchase or an action that does not fit, changing nothing."""
-    calm = _play(stage, k=0, seed=stage.seed)
-    environment, seen = stage.environment, []
-    too_long = Purchase(np.ones(stage.problem.n_features + 1, dtype=np.bool_))
-    bad_actions: tuple[Any, ...] = (-1, stage.problem.n_actions, 0.5)
+    calm = _play(subject, k=0, seed=subject.seed)
+    environment, seen = subject.environment, []
+    too_long = Purchase(np.ones(subject.problem.n_features + 1, dtype=np.bool_))
+    bad_actions: tuple[Any, ...] = (-1, subject.problem.n_actions, 0.5)
     environment.reset()
-    for purchase, action in stage.script():
+    for purchase, action in subject.script():
         what = "a mask that is too long"
         require_refused(partial(environment.reveal, too_long), what, ThriftyError)
         observation = environment.reveal(purchase)
         for bad in bad_actions:
             require_refused(partial(environment.step, bad), f"action {bad}", ThriftyError)
-        seen.append(Seen(observation, action, environment.step(action)))
-    _require_agreement(stage, calm, seen, "bad purchases and actions were refused in between")
+        seen.append(PlayedRound(observation, action, environment.step(action)))
+    _require_agreement(subject, calm, seen, "bad purchases and actions were refused in between")
 
 
-def ends_at_its_horizon(stage: Stage) -> None:
+def ends_at_its_horizon(subject: EnvironmentSubject) -> None:
     """Raise EnvironmentEnded on known and reveal after the last round, until the next reset."""
-    horizon = getattr(stage.environment, "horizon", None)
-    if horizon is None or horizon > LONGEST:
+    horizon = getattr(subject.environment, "horizon", None)
+    if horizon is None or horizon > MAX_HORIZON:
         return
-    stage.environment.reset(seed=stage.seed)
-    nothing = Purchase.nothing(stage.problem)
+    subject.environment.reset(seed=subject.seed)
+    nothing = Purchase.nothing(subject.problem)
     for _ in range(horizon):
-        stage.environment.reveal(nothing)
-        stage.environment.step(0)
+        subject.environment.reveal(nothing)
+        subject.environment.step(0)
     for _ in range(2):
-        reveal = partial(stage.environment.reveal, nothing)
+        reveal = partial(subject.environment.reveal, nothing)
         require_refused(reveal, f"round {horizon} of {horizon}", EnvironmentEnded)
-        require_refused(stage.environment.known, f"round {horizon} of {horizon}", EnvironmentEnded)
-    stage.environment.reset()
-    stage.environment.reveal(nothing)
+        require_refused(
+            subject.environment.known, f"round {horizon} of {horizon}", EnvironmentEnded
+        )
+    subject.environment.reset()
+    subject.environment.reveal(nothing)
 
 
-ENVIRONMENT_CHECKS: tuple[Callable[[Stage], None], ...] = (
+ENVIRONMENT_CHECKS: tuple[Callable[[EnvironmentSubject], None], ...] = (
     has_the_protocol,
     shows_exactly_what_was_bought,
     purpose_comes_back,
@@ -305,11 +298,11 @@ ENVIRONMENT_CHECKS: tuple[Callable[[Stage], None], ...] = (
 """Every check of `check_environment`, in the order in which they run."""
 
 
-def _play(stage: Stage, *, k: int, seed: int | None) -> list[Seen]:
-    stage.environment.reset(seed=seed)
+def _play(subject: EnvironmentSubject, *, k: int, seed: int | None) -> list[PlayedRound]:
+    subject.environment.reset(seed=seed)
     return [
-        Seen(stage.environment.reveal(purchase), action, stage.environment.step(action))
-        for purchase, action in stage.script(k)
+        PlayedRound(subject.environment.reveal(purchase), action, subject.environment.step(action))
+        for purchase, action in subject.script(k)
     ]
 
 
@@ -319,15 +312,17 @@ def _same_costs(
     return bool(((one == other) | (np.isclose(np.abs(one - other), fees) & (fees > 0))).all())
 
 
-def _require_agreement(stage: Stage, one: list[Seen], other: list[Seen], circumstance: str) -> None:
+def _require_agreement(
+    subject: EnvironmentSubject, one: list[PlayedRound], other: list[PlayedRound], circumstance: str
+) -> None:
     for t, (mine, theirs) in enumerate(zip(one, other, strict=True)):
         require(
-            mine.agrees_with(theirs, stage.fees),
+            mine.agrees_with(theirs, subject.fees),
             f"round {t} showed {_shown(mine)} and then {_shown(theirs)}, though {circumstance}",
         )
 
 
-def _shown(seen: Seen) -> str:
+def _shown(seen: PlayedRound) -> str:
     codes: NDArray[np.int64] = seen.observation.codes
     costs = seen.observation.costs.tolist()
     return f"codes {codes.tolist()}, costs {costs}, action {seen.action}, reward {seen.reward}"

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.checks.bad_calls import bad_calls
-from thrifty.checks.failing import require, require_refused, run_checks
 from thrifty.checks.memory import deep_size, differences, snapshot
+from thrifty.checks.runner import require, require_refused, run_checks
 from thrifty.checks.subject import ROUNDS, Subject
 from thrifty.checks.tables import (
-    Decision,
+    RoundDecision,
     Tables,
     ask,
     first_difference,
@@ -70,20 +70,20 @@ The interface promises to choose one of the available actions, whichever these a
 
 def decisions_are_well_formed(subject: Subject) -> None:
     """Return one flag per feature, a whole purpose and an action that is an int."""
-    policy, world = subject.fresh(), subject.world()
+    policy, tables = subject.fresh(), subject.tables()
     for t in range(ROUNDS):
-        purchase = ask(policy, world)
+        purchase = ask(policy, tables)
         require(isinstance(purchase, Purchase), f"choose_features returned {purchase!r}")
         shape = purchase.mask.shape
         require(shape == (subject.problem.n_features,), f"it chose a mask of shape {shape}")
         require(type(purchase.purpose) is int, f"its purpose is {purchase.purpose!r}")
-        observation = world.observe(t, purchase)
+        observation = tables.observe(t, purchase)
         action = policy.choose_action(observation)
         require(
             type(action) is int and 0 <= action < subject.problem.n_actions,
             f"choose_action returned {action!r} of type {type(action).__name__}",
         )
-        result: object = policy.update(observation, action, world.reward(t, action))
+        result: object = policy.update(observation, action, tables.reward(t, action))
         require(result is None, f"update returned {result!r} where it must return None")
 
 
@@ -102,35 +102,35 @@ def only_available_actions(subject: Subject) -> None:
     n = subject.problem.n_actions
     single = [np.arange(n) == a for a in range(n)]
     for policy in (subject.fresh(), subject.trained(30)):
-        world = subject.world(other=1)
+        tables = subject.tables(other=1)
         for t in range(40):
             some = rng.random(n) < 0.5
             available = some if some.any() and t % 2 else single[t // 2 % n]
-            observation = look(policy, world, t)
+            observation = look(policy, tables, t)
             action = policy.choose_action(observation, available=available)
             require(bool(available[action]), f"it chose {action} of {np.flatnonzero(available)}")
-            policy.update(observation, action, world.reward(t, action))
+            policy.update(observation, action, tables.reward(t, action))
 
 
 def arguments_stay_unchanged(subject: Subject) -> None:
     """Leave purchases, observations and masks as they are, in the round and after it."""
-    policy, world = subject.fresh(), subject.world()
+    policy, tables = subject.fresh(), subject.tables()
     kept: list[tuple[str, NDArray[Any], NDArray[Any]]] = []
 
     def keep(name: str, array: NDArray[Any]) -> None:
         kept.append((name, array, array.copy()))
 
     for t in range(40):
-        purchase = ask(policy, world)
+        purchase = ask(policy, tables)
         keep("a purchase's mask", purchase.mask)
-        observation = world.observe(t, purchase)
+        observation = tables.observe(t, purchase)
         keep("an observation's codes", observation.codes)
         keep("an observation's costs", observation.costs)
         available = np.arange(subject.problem.n_actions) != t % (subject.problem.n_actions + 1)
         available[0] |= not available.any()
         keep("the mask of available actions", available)
         action = policy.choose_action(observation, available=available)
-        policy.update(observation, action, world.reward(t, action))
+        policy.update(observation, action, tables.reward(t, action))
     for name, array, copy in kept:
         same = np.array_equal(array, copy, equal_nan=array.dtype.kind == "f")
         require(same, f"{name} was {copy.tolist()} and became {array.tolist()}")
@@ -142,36 +142,36 @@ def no_global_randomness(subject: Subject) -> None:
         random.seed(subject.seed)
         np.random.seed(subject.seed)  # noqa: NPY002
         before = _global_generators()
-        play_rounds(subject.fresh(), subject.world(), range(40))
+        play_rounds(subject.fresh(), subject.tables(), range(40))
         require(before == _global_generators(), "it moved or seeded a global random generator")
 
 
 def same_seed_same_run(subject: Subject) -> None:
     """Give the same run for the same seed, sharing nothing with other objects."""
-    rounds, world, elsewhere = range(ROUNDS), subject.world(), subject.world(other=1)
+    rounds, tables, elsewhere = range(ROUNDS), subject.tables(), subject.tables(other=1)
     one, other, stranger = subject.fresh(), subject.fresh(), subject.fresh()
-    first = play_rounds(one, world, rounds)
+    first = play_rounds(one, tables, rounds)
     second = []
     for t in rounds:
         with _global_generators_restored():
             random.seed(t)
             np.random.seed(t)  # noqa: NPY002
-            second.append(play_round(other, world, t))
+            second.append(play_round(other, tables, t))
         play_round(stranger, elsewhere, t)
     parted = first_difference(first, second)
     require(
         parted is None,
-        f"two runs with the same seed in the same world differ, {parted}; another object was "
+        f"two runs with the same seed on the same tables differ, {parted}; another object was "
         "playing elsewhere meanwhile",
     )
 
 
 def nothing_leaks(subject: Subject) -> None:
     """Decide by what was bought and done, never by what was not."""
-    world = subject.world()
-    decisions = play_rounds(subject.fresh(), world, range(ROUNDS))
+    tables = subject.tables()
+    decisions = play_rounds(subject.fresh(), tables, range(ROUNDS))
     for k in range(2):
-        hidden_changed = world.scrambled(decisions, seed=k)
+        hidden_changed = tables.scrambled(decisions, seed=k)
         parted = first_difference(
             decisions, play_rounds(subject.fresh(), hidden_changed, range(ROUNDS))
         )
@@ -184,7 +184,7 @@ def nothing_leaks(subject: Subject) -> None:
 
 def refused_input_changes_nothing(subject: Subject) -> None:
     """Refuse what cannot be used with an error of Thrifty's, changing no state."""
-    policy, twin, world = subject.fresh(), subject.fresh(), subject.world()
+    policy, twin, tables = subject.fresh(), subject.fresh(), subject.tables()
     calls = list(bad_calls(subject.problem).items())
     disturbed, undisturbed = [], []
     for t in range(2 * len(calls)):
@@ -193,21 +193,21 @@ def refused_input_changes_nothing(subject: Subject) -> None:
         require_refused(partial(call, policy), what, ThriftyError)
         changed = differences(before, _state(policy))
         require(not changed, f"{what} was refused and yet changed {_listed(changed)}")
-        disturbed.append(play_round(policy, world, t))
-        undisturbed.append(play_round(twin, world, t))
+        disturbed.append(play_round(policy, tables, t))
+        undisturbed.append(play_round(twin, tables, t))
     parted = first_difference(disturbed, undisturbed)
     require(parted is None, f"refused calls changed later decisions: {parted}")
 
 
 def update_needs_only_its_arguments(subject: Subject) -> None:
     """Learn from the arguments of update alone, remembering no open round."""
-    world = subject.world(other=1)
+    tables = subject.tables(other=1)
     for t in range(0, 36, 3):
         prompt, late = subject.trained(t), subject.trained(t)
-        opened = _open(prompt, world, t)
-        _open(late, world, t)
+        opened = _open(prompt, tables, t)
+        _open(late, tables, t)
         for later in range(t + 1, t + 3):
-            _open(late, world, later)
+            _open(late, tables, later)
         left_behind = differences(snapshot(prompt), snapshot(late))
         late.rng.bit_generator.state = prompt.rng.bit_generator.state
         for policy in (prompt, late):
@@ -223,10 +223,10 @@ def update_needs_only_its_arguments(subject: Subject) -> None:
 
 def rewards_in_any_order(subject: Subject) -> None:
     """Allow many open rounds, with rewards that come late, in any order, or never."""
-    one, two, world = subject.trained(30), subject.trained(30), subject.world(other=2)
+    one, two, tables = subject.trained(30), subject.trained(30), subject.tables(other=2)
     for first in range(0, 60, 4):
-        opened = _open_together(one, world, first)
-        _open_together(two, world, first)
+        opened = _open_together(one, tables, first)
+        _open_together(two, tables, first)
         # the same calls, with another round the last to act when the rewards come
         for policy, order in ((one, (0, 1, 2, 3)), (two, (3, 2, 1, 0))):
             for k in order:
@@ -236,7 +236,9 @@ def rewards_in_any_order(subject: Subject) -> None:
             for k in (1, 3, 0):  # the reward of round 2 is lost
                 policy.update(opened[k].observation, opened[k].action, opened[k].reward)
         rounds = range(first, first + 6)
-        parted = first_difference(play_rounds(one, world, rounds), play_rounds(two, world, rounds))
+        parted = first_difference(
+            play_rounds(one, tables, rounds), play_rounds(two, tables, rounds)
+        )
         require(
             parted is None,
             "two policies got the same rewards for the same open rounds and differ in which of "
@@ -246,61 +248,61 @@ def rewards_in_any_order(subject: Subject) -> None:
 
 def accepts_whatever_is_seen(subject: Subject) -> None:
     """Accept costs of zero, and purchases of which nothing could be had."""
-    play_rounds(subject.fresh(), subject.world().free_of_charge(), range(40))
-    policy, world = subject.fresh(), subject.world()
+    play_rounds(subject.fresh(), subject.tables().free_of_charge(), range(40))
+    policy, tables = subject.fresh(), subject.tables()
     for t in range(40):
-        observation = world.observe(t, ask(policy, world), had=t % 4 != 0)
+        observation = tables.observe(t, ask(policy, tables), had=t % 4 != 0)
         action = policy.choose_action(observation)
-        policy.update(observation, action, world.reward(t, action))
+        policy.update(observation, action, tables.reward(t, action))
 
 
 def free_values_come_first(subject: Subject) -> None:
     """Take free values before it buys, whichever are known, and never buy what is known."""
     n, (one, other) = subject.problem.n_features, (subject.fresh(), subject.fresh())
-    world = subject.world()
+    tables = subject.tables()
     decisions = []
     for t in range(60):
         free = [i for i in range(n) if (t >> i % 5) & 1]
-        known = world.known(t, free)
-        purchase = ask(one, world, known)
+        known = tables.known(t, free)
+        purchase = ask(one, tables, known)
         twice = np.flatnonzero(purchase.mask & known.mask)
         require(not twice.size, f"it buys features {twice.tolist()}, which are known for free")
-        ask(other, world, known)
+        ask(other, tables, known)
         other.rng.bit_generator.state = one.rng.bit_generator.state
-        decisions.append([play_round(policy, world, t, free) for policy in (one, other)])
+        decisions.append([play_round(policy, tables, t, free) for policy in (one, other)])
     parted = first_difference(*map(list, zip(*decisions, strict=True)))
     require(parted is None, f"two runs with the same free values differ, {parted}")
 
 
 def steps_end(subject: Subject) -> None:
     """Buy at most once each feature, and remember nothing from one step to the next."""
-    policy, world = subject.trained(30), subject.world(other=1)
+    policy, tables = subject.trained(30), subject.tables(other=1)
     if not policy.stepwise:
         return
     for t in range(40):
-        known, steps = world.known(t), 0
-        while (purchase := ask(policy, world, known)).mask.any():
+        known, steps = tables.known(t), 0
+        while (purchase := ask(policy, tables, known)).mask.any():
             steps += 1
             require(
                 steps <= subject.problem.n_features,
                 f"round {t} went on buying after {steps} steps of {subject.problem.n_features} "
                 "features",
             )
-            known = world.observe(t, purchase, known)
-            _require_no_memory(policy, world, t, known)
+            known = tables.observe(t, purchase, known)
+            _require_no_memory(policy, tables, t, known)
 
 
-def _require_no_memory(policy: Policy, world: Tables, t: int, known: Observation) -> None:
+def _require_no_memory(policy: Policy, tables: Tables, t: int, known: Observation) -> None:
     """Ask twice with the same values known; one or two other rounds are opened in between."""
     state = policy.rng.bit_generator.state
     for others in (1, 2):
         chosen = []
         for _ in range(2):
             policy.rng.bit_generator.state = state
-            purchase = ask(policy, world, known)
+            purchase = ask(policy, tables, known)
             chosen.append((purchase.mask.tolist(), purchase.purpose))
             for other in range(others):
-                ask(policy, world, world.known(t + 1 + other))
+                ask(policy, tables, tables.known(t + 1 + other))
         require(
             chosen[0] == chosen[1],
             f"in round {t}, with the same values known, it chose {chosen[0]} and, after another "
@@ -315,11 +317,11 @@ def outcomes_may_be_told(subject: Subject) -> None:
         return
     problem = _with_outcomes(subject.problem)
     one, other = subject.build(problem), subject.build(problem)
-    world = subject.world()
+    tables = subject.tables()
     decisions = []
     for t in range(60):
         outcome = (None, 0, 1)[t % 3]
-        decisions.append([_told(policy, world, t, outcome) for policy in (one, other)])
+        decisions.append([_told(policy, tables, t, outcome) for policy in (one, other)])
     parted = first_difference(*map(list, zip(*decisions, strict=True)))
     require(parted is None, f"two runs with the same outcomes differ, {parted}")
 
@@ -339,10 +341,10 @@ def any_size_of_problem(subject: Subject) -> None:
 
 def memory_is_bounded(subject: Subject) -> None:
     """Hold no more after many rounds than after few."""
-    policy, world = subject.fresh(), subject.world(16)
-    play_rounds(policy, world, range(2000))
+    policy, tables = subject.fresh(), subject.tables(16)
+    play_rounds(policy, tables, range(2000))
     before = deep_size(policy)
-    play_rounds(policy, world, range(2000, 4000))
+    play_rounds(policy, tables, range(2000, 4000))
     after = deep_size(policy)
     require(
         after <= 1.25 * before + 4096,
@@ -353,15 +355,15 @@ def memory_is_bounded(subject: Subject) -> None:
 
 def action_values_are_a_peek(subject: Subject) -> None:
     """Give one value per action, or None, and change nothing by being asked."""
-    policy, twin, world = subject.fresh(), subject.fresh(), subject.world()
+    policy, twin, tables = subject.fresh(), subject.fresh(), subject.tables()
     peeked, unpeeked = [], []
     for t in range(40):
         for purchase in (Purchase.nothing(subject.problem), Purchase.everything(subject.problem)):
-            values = policy.action_values(world.observe(t, purchase))
+            values = policy.action_values(tables.observe(t, purchase))
             shape = None if values is None else np.shape(values)
             require(shape in (None, (subject.problem.n_actions,)), f"values have shape {shape}")
-        peeked.append(play_round(policy, world, t))
-        unpeeked.append(play_round(twin, world, t))
+        peeked.append(play_round(policy, tables, t))
+        unpeeked.append(play_round(twin, tables, t))
     parted = first_difference(peeked, unpeeked)
     require(parted is None, f"asking for action values changed later decisions: {parted}")
 
@@ -369,7 +371,7 @@ def action_values_are_a_peek(subject: Subject) -> None:
 def state_goes_round_trip(subject: Subject) -> None:
     """Go on in exactly the same way after get_state and set_state, if it has them."""
     for rounds in (0, 1, 45):
-        policy, restored, world = subject.trained(rounds), subject.fresh(), subject.world(other=1)
+        policy, restored, tables = subject.trained(rounds), subject.fresh(), subject.tables(other=1)
         try:
             state = policy.get_state()
         except SaveError:
@@ -380,8 +382,8 @@ def state_goes_round_trip(subject: Subject) -> None:
         restored.set_state(state)
         restored.rng.bit_generator.state = policy.rng.bit_generator.state
         restored.rounds = policy.rounds
-        going_on = play_rounds(policy, world, range(60))
-        parted = first_difference(going_on, play_rounds(restored, world, range(60)))
+        going_on = play_rounds(policy, tables, range(60))
+        parted = first_difference(going_on, play_rounds(restored, tables, range(60)))
         require(
             parted is None,
             f"saved after {rounds} rounds, restored and played on (both with the same generator, "
@@ -419,19 +421,19 @@ class _Opened:
     reward: float
 
 
-def _open(policy: Policy, world: Tables, t: int) -> _Opened:
-    opened = _looked(policy, world, t)
+def _open(policy: Policy, tables: Tables, t: int) -> _Opened:
+    opened = _looked(policy, tables, t)
     _force(policy, opened)
     return opened
 
 
-def _open_together(policy: Policy, world: Tables, first: int) -> list[_Opened]:
-    return [_looked(policy, world, t) for t in range(first, first + 4)]
+def _open_together(policy: Policy, tables: Tables, first: int) -> list[_Opened]:
+    return [_looked(policy, tables, t) for t in range(first, first + 4)]
 
 
-def _looked(policy: Policy, world: Tables, t: int) -> _Opened:
-    action = t % world.problem.n_actions
-    return _Opened(look(policy, world, t), action, world.reward(t, action))
+def _looked(policy: Policy, tables: Tables, t: int) -> _Opened:
+    action = t % tables.problem.n_actions
+    return _Opened(look(policy, tables, t), action, tables.reward(t, action))
 
 
 def _with_outcomes(problem: Problem) -> Problem:
@@ -443,12 +445,12 @@ def _with_outcomes(problem: Problem) -> Problem:
     return Problem(problem.features, problem.actions, outcomes=right, rewards=RewardRange())
 
 
-def _told(policy: Policy, world: Tables, t: int, outcome: int | None) -> Decision:
-    observation = look(policy, world, t)
+def _told(policy: Policy, tables: Tables, t: int, outcome: int | None) -> RoundDecision:
+    observation = look(policy, tables, t)
     action = policy.choose_action(observation)
     reward = float(action % 2 == (outcome or 0))
     policy.update(observation, action, reward, outcome=outcome)
-    return Decision(tuple(observation.bought.tolist()), observation.purpose, action)
+    return RoundDecision(tuple(observation.bought.tolist()), observation.purpose, action)
 
 
 def _force(policy: Policy, opened: _Opened) -> None:

@@ -55,10 +55,10 @@ class Subject:
     def trained(self, rounds: int) -> Policy:
         """Make a new policy that has played the first `rounds` rounds."""
         policy = self.fresh()
-        play_rounds(policy, self.world(), range(rounds))
+        play_rounds(policy, self.tables(), range(rounds))
         return policy
 
-    def world(self, rounds: int = ROUNDS, *, other: int = 0) -> Tables:
+    def tables(self, rounds: int = ROUNDS, *, other: int = 0) -> Tables:
         """Return rounds to play; each value of `other` gives different ones."""
         return Tables.draw(self.problem, rounds, 1000 * self.seed + other)
 

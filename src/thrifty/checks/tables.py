@@ -14,7 +14,7 @@ from thrifty.rounds import Observation, Purchase
 
 
 @dataclass(frozen=True)
-class Decision:
+class RoundDecision:
     """What a policy did in one round, in a form that compares with ==."""
 
     features: tuple[bool, ...]
@@ -51,7 +51,7 @@ class Tables:
         """Return the same rounds at no cost."""
         return replace(self, costs=np.zeros_like(self.costs), prices=np.zeros_like(self.prices))
 
-    def scrambled(self, decisions: list[Decision], seed: int) -> Tables:
+    def scrambled(self, decisions: list[RoundDecision], seed: int) -> Tables:
         """Change all that a policy with these decisions never saw, and nothing else."""
         rng = np.random.default_rng(seed)
         rounds = len(decisions)
@@ -71,7 +71,7 @@ class Tables:
     def known(self, t: int, free: Iterable[int] = ()) -> Observation:
         """Return what is known of round t before anything is bought."""
         row = self.codes[t % len(self.codes)]
-        return Observation.of_free(self.problem, {i: int(row[i]) for i in free})
+        return Observation.from_free(self.problem, {i: int(row[i]) for i in free})
 
     def observe(
         self, t: int, purchase: Purchase, known: Observation | None = None, *, had: bool = True
@@ -91,37 +91,37 @@ class Tables:
         return float(self.rewards[t % len(self.rewards), action])
 
 
-def ask(policy: Policy, world: Tables, known: Observation | None = None) -> Purchase:
+def ask(policy: Policy, tables: Tables, known: Observation | None = None) -> Purchase:
     """Let the policy choose features, after the price list if it reads one."""
     if policy.reads_price_list:
-        policy.read_price_list(world.prices)
+        policy.read_price_list(tables.prices)
     return policy.choose_features(known)
 
 
-def look(policy: Policy, world: Tables, t: int, free: Iterable[int] = ()) -> Observation:
+def look(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ()) -> Observation:
     """Buy what the policy wants to see of round t, in steps if it buys in steps."""
-    known = world.known(t, free)
+    known = tables.known(t, free)
     while True:
-        purchase = ask(policy, world, known)
-        known = world.observe(t, purchase, known)
+        purchase = ask(policy, tables, known)
+        known = tables.observe(t, purchase, known)
         if not policy.stepwise or not purchase.mask.any():
             return known
 
 
-def play_round(policy: Policy, world: Tables, t: int, free: Iterable[int] = ()) -> Decision:
+def play_round(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ()) -> RoundDecision:
     """Play round t from the purchase to the reward."""
-    observation = look(policy, world, t, free)
+    observation = look(policy, tables, t, free)
     action = policy.choose_action(observation)
-    policy.update(observation, action, world.reward(t, action))
-    return Decision(tuple(observation.bought.tolist()), observation.purpose, action)
+    policy.update(observation, action, tables.reward(t, action))
+    return RoundDecision(tuple(observation.bought.tolist()), observation.purpose, action)
 
 
-def play_rounds(policy: Policy, world: Tables, rounds: Iterable[int]) -> list[Decision]:
+def play_rounds(policy: Policy, tables: Tables, rounds: Iterable[int]) -> list[RoundDecision]:
     """Play one round after the other."""
-    return [play_round(policy, world, t) for t in rounds]
+    return [play_round(policy, tables, t) for t in rounds]
 
 
-def first_difference(one: list[Decision], other: list[Decision]) -> str | None:
+def first_difference(one: list[RoundDecision], other: list[RoundDecision]) -> str | None:
     """Say where two lists of decisions part, or None if they do not."""
     for t, (mine, theirs) in enumerate(zip(one, other, strict=True)):
         if mine != theirs:

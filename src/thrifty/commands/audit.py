@@ -31,24 +31,25 @@ def audit(
     opened = open_store(store, read_only=True)
     try:
         specs = opened.specs()
-        _require_known(policy, [it.name for it in specs])
+        _require_known(policy, [spec.name for spec in specs])
         with explained_if_slow():
-            audits = [audited(opened, it) for it in specs if policy in (None, it.name)]
+            audits = [audited(opened, spec) for spec in specs if policy in (None, spec.name)]
     finally:
         opened.close()
     if as_json:
-        show_json([asdict(it) for it in audits])
+        show_json([asdict(report) for report in audits])
     else:
-        for it in audits:
+        for report in audits:
             verdict = "every decision follows from the log, bit for bit"
-            if it.difference is not None:
-                verdict = f"FIRST DIFFERENCE: {it.difference}"
+            if report.difference is not None:
+                verdict = f"FIRST DIFFERENCE: {report.difference}"
             typer.echo(
-                f"{it.policy}: {it.events} events, {it.decisions} decisions made again, "
-                f"{it.learnt} rounds learnt, {it.snapshots} snapshots compared; {verdict}."
+                f"{report.policy}: {report.events} events, {report.decisions} decisions made "
+                f"again, {report.learnt} rounds learnt, {report.snapshots} snapshots compared; "
+                f"{verdict}."
             )
-            typer.echo(f"  state {it.state}")
-    if any(it.difference is not None for it in audits):
+            typer.echo(f"  state {report.state}")
+    if any(report.difference is not None for report in audits):
         raise typer.Exit(1)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from thrifty.errors import SaveError
+from thrifty.files import replace_file
 
 
 def init(
@@ -38,12 +39,7 @@ def init(
     scaffold = scaffold_policy_file(
         table, cases.name, target=target, encoding=encoding, separator=separator
     )
-    try:
-        out.write_text(to_toml(scaffold.file, scaffold.comments), encoding="utf-8")
-    except OSError as error:
-        raise SaveError(
-            f"{out} cannot be written ({error.strerror}): choose another file with --out."
-        ) from error
+    replace_file(out, to_toml(scaffold.file, scaffold.comments).encode())
     for note in scaffold.notes:
         typer.echo(note)
     typer.echo(

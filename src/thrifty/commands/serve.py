@@ -51,9 +51,9 @@ def serve(
     Example: thrifty serve policy.toml
     """
     with _uncollected() as all_made:
-        from thrifty.commands.serving import Wanted, serve_until_stopped
+        from thrifty.commands.serving import ServeOptions, serve_until_stopped
 
-        wanted = Wanted(
+        wanted = ServeOptions(
             policies=policies or (),
             store=store,
             host=host,

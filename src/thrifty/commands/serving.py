@@ -13,9 +13,9 @@ from thrifty.commands.policy_files import read_complete_spec
 from thrifty.commands.waiting import explained_if_slow
 from thrifty.service.access import Keys, read_keys
 from thrifty.service.api import create_app
-from thrifty.service.engine import Desk
-from thrifty.service.middleware import Limits
-from thrifty.service.served_policy import Settings
+from thrifty.service.engine import Engine
+from thrifty.service.middleware import RequestLimits
+from thrifty.service.served_policy import EngineSettings
 from thrifty.service.server import make_server, require_free, require_possible, require_safe
 from thrifty.service.standby import get_ready, open_when_free
 from thrifty.service.stores import Store, open_store
@@ -26,7 +26,7 @@ LEAVING_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ServeOptions:
     """What the command was asked for."""
 
     policies: Sequence[Path]
@@ -39,7 +39,7 @@ class Wanted:
     standby: bool
 
 
-def serve_until_stopped(wanted: Wanted, all_made: Callable[[], None]) -> None:
+def serve_until_stopped(wanted: ServeOptions, all_made: Callable[[], None]) -> None:
     """Serve; `all_made` is called whenever only waiting is left to do."""
     keys = _read_keys(wanted)
     require_safe(wanted.host, keys)
@@ -50,22 +50,24 @@ def serve_until_stopped(wanted: Wanted, all_made: Callable[[], None]) -> None:
             require_free(wanted.host, wanted.port, patience=LEAVING_SECONDS)
             keys = _read_keys(wanted)  # the file may have changed while this one waited
         with explained_if_slow():
-            desk = Desk(store, specs, Settings(most_open=wanted.most_open))
-        names = ", ".join(sorted(name for _, name in desk.books)) or "no policy"
+            engine = Engine(store, specs, EngineSettings(max_open=wanted.most_open))
+        names = ", ".join(sorted(name for _, name in engine.projections)) or "no policy"
 
         def announce(url: str) -> None:
             all_made()
             typer.echo(f"Serving {names} on {url}")
 
-        app = create_app(desk, keys, Limits(rate=wanted.rate))
+        app = create_app(engine, keys, RequestLimits(rate=wanted.rate))
         make_server(app, wanted.host, wanted.port, announce).run()
 
 
-def _read_keys(wanted: Wanted) -> Keys | None:
+def _read_keys(wanted: ServeOptions) -> Keys | None:
     return None if wanted.keys is None else read_keys(wanted.keys)
 
 
-def _opened(wanted: Wanted, specs: Sequence[PolicySpec], all_made: Callable[[], None]) -> Store:
+def _opened(
+    wanted: ServeOptions, specs: Sequence[PolicySpec], all_made: Callable[[], None]
+) -> Store:
     if not wanted.standby:
         return open_store(wanted.store)
 

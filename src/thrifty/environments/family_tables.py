@@ -25,7 +25,7 @@ MODEST = (0.01, 0.04)
 CHEAP = (0.005, 0.03)
 REWARD_CHANGES = (0.15, 0.35, 0.6, 0.8)
 COST_CHANGES = (0.4, 0.7)
-MOST_CHANGES = 50
+MAX_CHANGES = 50
 LEVELS = (3, 2, 4)
 """How many levels the features of random tables have, in turn."""
 
@@ -139,7 +139,7 @@ def n_periods(changes: int | None) -> int:
     """Return the number of reward tables, one for each period between changes."""
     if changes is None:
         return len(REWARD_CHANGES) + 1
-    check_parameter("changes", changes, Whole(0, MOST_CHANGES), owner="a family")
+    check_parameter("changes", changes, Whole(0, MAX_CHANGES), owner="a family")
     return changes + 1
 
 

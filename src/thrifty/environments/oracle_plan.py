@@ -14,7 +14,7 @@ from thrifty.errors import InvalidProblem
 if TYPE_CHECKING:
     from thrifty.environments.truth import Truth
 
-MOST_FEATURES = 16
+MAX_FEATURES = 16
 TIE = 1e-12
 
 
@@ -56,7 +56,7 @@ class OraclePlan:
             getattr(self, field.name).flags.writeable = False
 
     @classmethod
-    def of(cls, truth: Truth) -> OraclePlan:
+    def from_truth(cls, truth: Truth) -> OraclePlan:
         """Compare all subsets of the relevant features, whatever mean rewards and costs meet."""
         subsets = _all_subsets(truth.relevant)
         rewards = _best_rewards(truth)
@@ -114,10 +114,10 @@ def strides_of(levels: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np
 
 def _all_subsets(relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
     n_features = int(relevant.sum())
-    if n_features > MOST_FEATURES:
+    if n_features > MAX_FEATURES:
         raise InvalidProblem(
             f"the oracle compares all 2^{n_features} subsets of the features, which would take "
-            f"too long: it can be had for at most {MOST_FEATURES} features that may be relevant."
+            f"too long: it can be had for at most {MAX_FEATURES} features that may be relevant."
         )
     bits = np.arange(n_features - 1, -1, -1)
     subsets = np.zeros((2**n_features, relevant.size), dtype=np.bool_)

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thrifty.environments.sales import Sales
 from thrifty.environments.tables import (
     change_points,
     codes_table,
@@ -31,6 +30,7 @@ from thrifty.errors import (
 )
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
+from thrifty.sales import Sales
 from thrifty.seeds import Seed
 
 
@@ -92,7 +92,7 @@ class Replay:
         self.problem = problem
         self.free: NDArray[np.bool_] = free_mask(free, problem.n_features)
         self.outcomes: NDArray[np.int64] | None = outcomes_column(outcomes, problem, self.horizon)
-        self.sales = Sales.of(problem)
+        self.sales = Sales.from_problem(problem)
         self.reward_changes = change_points("reward_changes", reward_changes, self.horizon)
         self.cost_changes = change_points("cost_changes", cost_changes, self.horizon)
         if truth is not None:
@@ -125,7 +125,7 @@ class Replay:
         self._require_round()
         if self._seen is None:
             codes = np.where(self.free, self.contexts[self._round], -1)
-            self._seen = Observation.trusted(codes, np.full(codes.size, np.nan), 0)
+            self._seen = Observation.unchecked(codes, np.full(codes.size, np.nan), 0)
         return self._seen
 
     def reveal(self, purchase: Purchase) -> Observation:
@@ -136,9 +136,9 @@ class Replay:
                 f"a mask of shape {purchase.mask.shape} for {self.problem.n_features} features: it "
                 "must hold one entry per feature."
             )
-        sold = self.sales.sold(purchase.mask, known)
+        sold = self.sales.sold(purchase.mask, known.settled)
         paid = self.sales.costs(sold, known, self.costs[self._round])
-        self._seen = Observation.trusted(
+        self._seen = Observation.unchecked(
             np.where(sold, self.contexts[self._round], known.codes),
             np.where(sold, paid, known.costs),
             purchase.purpose,

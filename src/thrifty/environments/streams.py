@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from thrifty.seeds import Seed, generator, world_seed
+from thrifty.seeds import Seed, environment_seed, generator
 
 
 def seed_sequence(seed: Seed) -> np.random.SeedSequence:
     """Return the world's own sequence of `seed`.
 
-    A whole number stands for `world_seed` of it, so that a world and a policy with the same
+    A whole number stands for `environment_seed` of it, so that a world and a policy with the same
     number never share a stream. A Generator is asked for entropy: the next call gives another
     sequence.
 
-    >>> seed_sequence(7).spawn_key == world_seed(7).spawn_key
+    >>> seed_sequence(7).spawn_key == environment_seed(7).spawn_key
     True
     """
     source = generator(seed)
@@ -24,7 +24,7 @@ def seed_sequence(seed: Seed) -> np.random.SeedSequence:
         return seed
     if isinstance(seed, np.random.Generator):
         return np.random.SeedSequence(source.integers(0, 2**63, size=4).tolist())
-    return world_seed(int(seed))
+    return environment_seed(int(seed))
 
 
 def streams(seed: Seed, number: int) -> tuple[np.random.Generator, ...]:

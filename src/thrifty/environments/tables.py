@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from thrifty.errors import InvalidTable
 from thrifty.problem import Problem
 
-MOST_INFERRED_LEVELS = 1_000_000
+MAX_INFERRED_LEVELS = 1_000_000
 
 
 def codes_table(contexts: ArrayLike) -> NDArray[np.int64]:
@@ -136,7 +136,7 @@ def require_fit(
 def inferred_problem(contexts: NDArray[np.int64], n_actions: int) -> Problem:
     """Return the anonymous problem whose levels are the codes up to the greatest one."""
     levels = contexts.max(axis=0) + 1
-    if levels.max() > MOST_INFERRED_LEVELS:
+    if levels.max() > MAX_INFERRED_LEVELS:
         i = int(levels.argmax())
         raise InvalidTable(
             f"contexts hold code {levels[i] - 1} in feature {i}: that looks like an identifier, "

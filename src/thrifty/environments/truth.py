@@ -106,7 +106,7 @@ class Truth:
     @cached_property
     def oracle_plan(self) -> OraclePlan:
         """The best policy pi*_t of equation (4) for every round."""
-        return OraclePlan.of(self)
+        return OraclePlan.from_truth(self)
 
     def partial_states(self, mask: ArrayLike) -> NDArray[np.int64]:
         """Return for each state the number of its partial state under `mask`, shape (S,).

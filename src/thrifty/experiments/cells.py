@@ -37,7 +37,7 @@ from thrifty.experiments.worlds import takes_rounds, world_named
 from thrifty.policies import policy_named
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.regret import expected_regret, realised_regret, value_of_looking
+from thrifty.regret import expected_regret, realised_regret, value_of_information
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
 from thrifty.theory import recommended_window
@@ -216,7 +216,7 @@ def _oracle(replay: Replay, rounds: int | None) -> Run:
 
 @lru_cache(maxsize=4)
 def _looking(replay: Replay) -> NDArray[np.float64]:
-    return value_of_looking(replay)
+    return value_of_information(replay)
 
 
 def _run(

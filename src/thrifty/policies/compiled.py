@@ -40,7 +40,7 @@ class CompiledPolicy(Policy):
         mask = np.empty(self.problem.n_features, dtype=np.bool_)
         draws = self._draws(self.feature_draws)
         purpose = single_call.features_chosen(self._hold(), known.codes, draws, mask)
-        return Purchase.trusted(mask, purpose)
+        return Purchase.unchecked(mask, purpose)
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         draws = self._draws(self.action_draws)

@@ -18,13 +18,13 @@ from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 
-MOST_FEATURES = 63
+MAX_FEATURES = 63
 KINDS = ("exploit", "explore", "probe", "save")
 EVENTS = ("restart", "regime restored", "row forgotten", "price alarm")
 
 
 @dataclass(frozen=True)
-class Event:
+class ScoutEvent:
     """Something that Scout noticed after so many rounds; a price alarm is about a feature."""
 
     round: int
@@ -74,11 +74,11 @@ class Scout(CompiledPolicy):
     ) -> None:
         limits: dict[str, Any] = {"max_features": max_features, "budget": budget, "recall": recall}
         super().__init__(problem, seed=seed, **limits)
-        require_masks_fit(problem, MOST_FEATURES, "Scout")
+        require_masks_fit(problem, MAX_FEATURES, "Scout")
         self._state = initial(problem.levels, problem.n_actions, **self.parameters)
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[ScoutEvent, ...]:
         """What was noticed, oldest first: restarts, price alarms and the like; the last 256."""
         happened, rows = int(self._state.happened[0]), self._state.events
         return tuple(
@@ -86,9 +86,9 @@ class Scout(CompiledPolicy):
             for k in range(max(0, happened - len(rows)), happened)
         )
 
-    def _event(self, row: list[int]) -> Event:
+    def _event(self, row: list[int]) -> ScoutEvent:
         round_, kind, i = row
-        return Event(round_, EVENTS[kind], None if i < 0 else self.problem.feature_names[i])
+        return ScoutEvent(round_, EVENTS[kind], None if i < 0 else self.problem.feature_names[i])
 
     def reasons(
         self, purchase: Purchase, known: Observation | None = None

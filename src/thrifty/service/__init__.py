@@ -1,6 +1,6 @@
-"""The decision service: decides live, learns late, and loses nothing.
+"""The decision service: HTTP endpoints that decide live and learn from late rewards.
 
-The log of events is the truth. What a policy knows is a fold over it (`books`), decisions are pure
-functions of that and of the case (`decisions`), and the desk brings both together (`desk`). Below
-are the stores; above, HTTP (`api`) and the dashboard.
+Everything that happens is an event in an append-only log (`events`, `stores`). The state of a
+policy is computed from its events alone (`projection`), and a decision is a pure function of that
+state and of the case (`decisions`). The `engine` connects the two; `api` serves it over HTTP.
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from thrifty.errors import AccessDenied, InvalidSpec
-from thrifty.saving import replace_file
+from thrifty.files import replace_file
 from thrifty.specification import DEFAULT_TENANT
 
 DECIDE, READ, ADMIN = SCOPES = ("decide", "read", "admin")
@@ -103,12 +103,14 @@ def read_keys(path: Path) -> Keys:
     entries = content.get("keys")
     if set(content) != {"keys"} or not isinstance(entries, list) or not entries:
         raise InvalidSpec(f"{path} holds no [[keys]]: `thrifty key` writes them.")
-    return Keys(dict(_entry(path, it) for it in entries))
+    return Keys(dict(_entry(path, entry) for entry in entries))
 
 
 def _entry(path: Path, entry: Any) -> tuple[str, Caller]:
     try:
-        name, tenant, scopes, digest = (entry[it] for it in ("name", "tenant", "scopes", "sha256"))
+        name, tenant, scopes, digest = (
+            entry[field] for field in ("name", "tenant", "scopes", "sha256")
+        )
         right = (
             NAME.fullmatch(name)
             and NAME.fullmatch(tenant)
@@ -136,7 +138,7 @@ def add_key(path: Path, name: str, tenant: str, scopes: Iterable[str]) -> str:
         raise InvalidSpec(f"{path} has a key {name!r} already: choose another name.")
     key = PREFIX + secrets.token_urlsafe(32)
     entries = {**known, hashed(key): Caller(name, tenant, frozenset(wanted))}
-    replace_file(path, "\n".join(_written(*it) for it in entries.items()).encode())
+    replace_file(path, "\n".join(_written(*entry) for entry in entries.items()).encode())
     path.chmod(0o600)
     return key
 
@@ -149,10 +151,10 @@ def _written(digest: str, caller: Caller) -> str:
     )
 
 
-class Rate:
+class RateLimiter:
     """Lets each caller make so many requests a second, with a second's worth at once.
 
-    >>> rate = Rate(2, clock=lambda: 0.0)
+    >>> rate = RateLimiter(2, clock=lambda: 0.0)
     >>> [rate.allows("a") for _ in range(3)], rate.allows("b")
     ([True, True, False], True)
     """

@@ -17,20 +17,20 @@ from thrifty._version import __version__
 from thrifty.errors import InvalidField
 from thrifty.service import dashboard, responses
 from thrifty.service.access import NAME, Caller, Keys, needed_scope
-from thrifty.service.decisions import Opening, Seen
-from thrifty.service.engine import Desk
+from thrifty.service.decisions import NewCase, ObservationReport
+from thrifty.service.engine import Engine
 from thrifty.service.events import Event
 from thrifty.service.http_errors import dumped, payload
-from thrifty.service.metrics import CONTENT_TYPE, Meter, rendered
-from thrifty.service.middleware import Gate, Limits
+from thrifty.service.metrics import CONTENT_TYPE, RequestMetrics, rendered
+from thrifty.service.middleware import RequestLimits, ServiceMiddleware
 from thrifty.service.requests import (
-    AbandonBody,
+    AbandonRequest,
     B,
     Body,
-    ObservationBody,
-    OpeningBody,
-    RewardBody,
-    parse_body,
+    ObservationRequest,
+    OpenCaseRequest,
+    RewardRequest,
+    parse_request,
 )
 
 
@@ -64,7 +64,7 @@ def _require_name(field: str, given: str) -> str:
     return given
 
 
-class Refused(BaseModel):
+class ErrorResponse(BaseModel):
     """Why a request was refused; it has changed nothing."""
 
     error: str
@@ -73,7 +73,7 @@ class Refused(BaseModel):
 
 
 _WRONG: dict[int | str, dict[str, Any]] = {
-    status: {"model": Refused, "description": text}
+    status: {"model": ErrorResponse, "description": text}
     for status, text in {
         401: "No key was shown, or an unknown one.",
         403: "The key is not for this.",
@@ -84,7 +84,7 @@ _WRONG: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 _WRITE_WRONG = _WRONG | {
-    status: {"model": Refused, "description": text}
+    status: {"model": ErrorResponse, "description": text}
     for status, text in {
         408: "The body took too long to arrive.",
         409: "Not at this stage of the case, or the key stands for another request.",
@@ -99,7 +99,7 @@ def _documented(body: type[Body]) -> dict[str, Any]:
     return {
         "requestBody": {
             "content": {"application/json": {"schema": body.model_json_schema()}},
-            "required": body is not AbandonBody,
+            "required": body is not AbandonRequest,
         },
         "parameters": [
             {
@@ -127,56 +127,56 @@ def _read(path: str, **more: Any) -> Callable[..., Any]:
     return router.get(path, responses=_WRONG, response_model=None, **more)
 
 
-@_write("/v1/policies/{policy}/cases", OpeningBody, 201)
+@_write("/v1/policies/{policy}/cases", OpenCaseRequest, 201)
 async def open_case(policy: Name, request: Request) -> Response:
     """Open a case: the policy chooses which features to buy for it or, if none, the action."""
-    asked = _Asked(request, OpeningBody)
-    given = Opening(asked.body.free, asked.body.available)
-    event = await asked.desk.open_case(asked.tenant, policy, given, asked.key, asked.digest)
-    return _json(responses.written(asked.desk.book(asked.tenant, policy).spec, event), 201)
+    asked = _WriteRequest(request, OpenCaseRequest)
+    given = NewCase(asked.body.free, asked.body.available)
+    event = await asked.engine.open_case(asked.tenant, policy, given, asked.key, asked.digest)
+    return _json(responses.written(asked.engine.projection(asked.tenant, policy).spec, event), 201)
 
 
-@_write("/v1/cases/{case}/observations", ObservationBody)
+@_write("/v1/cases/{case}/observations", ObservationRequest)
 async def observe(case: Name, request: Request) -> Response:
     """Report what came of a purchase: the policy chooses what to buy next, or the action."""
-    asked = _Asked(request, ObservationBody)
+    asked = _WriteRequest(request, ObservationRequest)
     body = asked.body
-    seen = Seen(body.values, body.costs, body.unavailable, body.available)
-    event = await asked.desk.observe(asked.tenant, case, seen, asked.key, asked.digest)
+    seen = ObservationReport(body.values, body.costs, body.unavailable, body.available)
+    event = await asked.engine.observe(asked.tenant, case, seen, asked.key, asked.digest)
     return asked.answer(event)
 
 
-@_write("/v1/cases/{case}/reward", RewardBody)
+@_write("/v1/cases/{case}/reward", RewardRequest)
 async def reward(case: Name, request: Request) -> Response:
     """Report a reward or an outcome, whenever it comes."""
-    asked = _Asked(request, RewardBody)
+    asked = _WriteRequest(request, RewardRequest)
     told = asked.body.reward, asked.body.outcome
-    event = await asked.desk.reward(asked.tenant, case, *told, asked.key, asked.digest)
+    event = await asked.engine.reward(asked.tenant, case, *told, asked.key, asked.digest)
     return asked.answer(event)
 
 
-@_write("/v1/cases/{case}/abandon", AbandonBody)
+@_write("/v1/cases/{case}/abandon", AbandonRequest)
 async def abandon(case: Name, request: Request) -> Response:
     """Close a case without a reward: it teaches nothing."""
-    asked = _Asked(request, AbandonBody)
-    return asked.answer(await asked.desk.abandon(asked.tenant, case, asked.key, asked.digest))
+    asked = _WriteRequest(request, AbandonRequest)
+    return asked.answer(await asked.engine.abandon(asked.tenant, case, asked.key, asked.digest))
 
 
 @_read("/v1/cases/{case}")
 async def show_case(case: Name, request: Request) -> Response:
     """Return everything known of a case, and why it was decided as it was."""
-    spec, found = await _desk(request).case(_tenant(request), case)
+    spec, found = await _engine(request).case(_tenant(request), case)
     return _json(responses.case_view(spec, found))
 
 
 @_read("/v1/policies")
 async def show_policies(request: Request) -> Response:
     """Return the policies."""
-    desk, tenant = _desk(request), _tenant(request)
+    engine, tenant = _engine(request), _tenant(request)
     return _json(
         [
-            responses.policy_view(book, leads=desk.leads(book))
-            for (owner, _), book in desk.books.items()
+            responses.policy_view(projection, leads=engine.leads(projection))
+            for (owner, _), projection in engine.projections.items()
             if owner == tenant
         ]
     )
@@ -185,25 +185,29 @@ async def show_policies(request: Request) -> Response:
 @_read("/v1/policies/{policy}")
 async def show_policy(policy: Name, request: Request) -> Response:
     """Return what a policy is and what it has done so far."""
-    desk = _desk(request)
-    book = desk.book(_tenant(request), policy)
-    return _json(responses.policy_view(book, leads=desk.leads(book)))
+    engine = _engine(request)
+    projection = engine.projection(_tenant(request), policy)
+    return _json(responses.policy_view(projection, leads=engine.leads(projection)))
 
 
 @_read("/v1/policies/{policy}/activity")
 async def show_activity(policy: Name, request: Request) -> Response:
     """Return what the dashboard draws: sums over time, what was noticed, open and late cases."""
-    return _json(responses.activity_view(_desk(request).book(_tenant(request), policy)))
+    return _json(responses.activity_view(_engine(request).projection(_tenant(request), policy)))
 
 
 @_read("/metrics")
 async def metrics(request: Request) -> Response:
     """Return the metrics for Prometheus."""
-    desk, meter = _desk(request), request.app.state.meter
-    meter.queue.set(desk.queue)
-    meter.ready.set(desk.ready)
-    meter.started.set(desk.started / 1e6)
-    mine = [book for (owner, _), book in desk.books.items() if owner == _tenant(request)]
+    engine, meter = _engine(request), request.app.state.meter
+    meter.queue.set(engine.queue)
+    meter.ready.set(engine.ready)
+    meter.started.set(engine.started / 1e6)
+    mine = [
+        projection
+        for (owner, _), projection in engine.projections.items()
+        if owner == _tenant(request)
+    ]
     return Response(rendered(meter, mine), media_type=CONTENT_TYPE)
 
 
@@ -217,21 +221,23 @@ async def health(request: Request) -> Response:
 @router.get(
     "/readyz",
     response_model=None,
-    responses={503: {"model": Refused, "description": "It cannot write; `message` says why."}},
+    responses={
+        503: {"model": ErrorResponse, "description": "It cannot write; `message` says why."}
+    },
 )
 async def readiness(request: Request) -> Response:
     """Return 200 if decisions can be made and written."""
-    desk = _desk(request)
-    if not desk.ready:
-        return _json(payload("unavailable", desk.problem), 503)
-    return _json({"status": "ready", "policies": len(desk.books)})
+    engine = _engine(request)
+    if not engine.ready:
+        return _json(payload("unavailable", engine.problem), 503)
+    return _json({"status": "ready", "policies": len(engine.projections)})
 
 
-class _Asked(Generic[B]):
+class _WriteRequest(Generic[B]):
     """A request to write something: who asks for what, under which key."""
 
     def __init__(self, request: Request, kind: type[B]) -> None:
-        self.desk, self.tenant = _desk(request), _tenant(request)
+        self.engine, self.tenant = _engine(request), _tenant(request)
         self.key = request.headers.get("idempotency-key", "")
         if not NAME.fullmatch(self.key):
             raise InvalidField(
@@ -239,18 +245,18 @@ class _Asked(Generic[B]):
                 "send this header with 1 to 64 letters, digits, _ and -: with it a request can be "
                 "repeated safely, so use a new one for each.",
             )
-        self.body, content = parse_body(kind, request.scope["body"])
+        self.body, content = parse_request(kind, request.scope["body"])
         text = json.dumps([request.scope["path"], content], sort_keys=True)
         self.digest = hashlib.sha256(text.encode()).hexdigest()
 
     def answer(self, event: Event) -> Response:
         """Return what is said of an event; the same each time."""
-        spec = self.desk.book(self.tenant, event.policy).spec
+        spec = self.engine.projection(self.tenant, event.policy).spec
         return _json(responses.written(spec, event))
 
 
-def _desk(request: Request) -> Desk:
-    return request.app.state.desk  # type: ignore[no-any-return]
+def _engine(request: Request) -> Engine:
+    return request.app.state.engine  # type: ignore[no-any-return]
 
 
 def _tenant(request: Request) -> str:
@@ -265,17 +271,17 @@ def _json(content: Any, status: int = 200) -> Response:
 
 
 def create_app(
-    desk: Desk,
+    engine: Engine,
     keys: Keys | None = None,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: RequestLimits = RequestLimits(),  # noqa: B008
 ) -> Callable[..., Any]:
-    """Return the application of a desk; it starts and stops the desk with itself."""
+    """Return the application of a engine; it starts and stops the engine with itself."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await desk.start()
+        await engine.start()
         yield
-        await desk.stop()
+        await engine.stop()
 
     app = FastAPI(
         title="Thrifty",
@@ -286,11 +292,11 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.desk, app.state.meter = desk, Meter()
+    app.state.engine, app.state.meter = engine, RequestMetrics()
     app.router.routes[:0] = [*router.routes, *dashboard.ROUTES]
     if keys is not None:
         _document_keys(app)
-    return Gate(app, keys, limits, app.state.meter)
+    return ServiceMiddleware(app, keys, limits, app.state.meter)
 
 
 def _document_keys(app: FastAPI) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thrifty.errors import SaveError, ThriftyError
 from thrifty.rounds import Observation
 from thrifty.service import decisions
-from thrifty.service.cases import Case
+from thrifty.service.cases import CaseState
 from thrifty.service.events import (
     OPENED,
     REWARDED,
@@ -25,8 +25,8 @@ from thrifty.service.events import (
     Position,
 )
 from thrifty.service.model import Model
-from thrifty.service.projection import Book
-from thrifty.service.snapshots import thaw
+from thrifty.service.projection import Projection
+from thrifty.service.snapshots import restore_snapshot
 from thrifty.service.stores.base import Store
 from thrifty.specification import PolicySpec
 
@@ -34,7 +34,7 @@ CHUNK = 2000
 
 
 @dataclass(frozen=True)
-class Difference:
+class AuditDifference:
     """The first event that does not follow from the events before it."""
 
     seq: int
@@ -51,7 +51,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Audit:
+class AuditReport:
     """What was checked of a policy, and the first difference if there is one."""
 
     policy: str
@@ -60,26 +60,26 @@ class Audit:
     learnt: int
     snapshots: int
     state: str
-    difference: Difference | None
+    difference: AuditDifference | None
 
 
-def audit(store: Store, spec: PolicySpec) -> Audit:
+def audit(store: Store, spec: PolicySpec) -> AuditReport:
     """Fold a policy's log anew, make every decision again and compare the snapshots with it.
 
     The log may grow meanwhile: what is written after the first look at its end is not counted.
     """
     checked = _Checked(store, spec)
     difference = checked.first_difference()
-    book = folded(store, spec, until=checked.end)
-    learnt, state = book.model.learnt, book.digest()
+    projection = fold_log(store, spec, until=checked.end)
+    learnt, state = projection.model.learnt, projection.digest()
     snapshots = 0
     for data in store.snapshots(spec):
         short = _thawed(store, spec, data)
         if short is None:
             continue
         snapshots += 1
-        difference = difference or _unlike(store, book, short)
-    return Audit(
+        difference = difference or _unlike(store, projection, short)
+    return AuditReport(
         policy=spec.id,
         events=checked.events,
         decisions=checked.decisions,
@@ -90,17 +90,20 @@ def audit(store: Store, spec: PolicySpec) -> Audit:
     )
 
 
-def folded(
-    store: Store, spec: PolicySpec, book: Book | None = None, until: Position | None = None
-) -> Book:
-    """Return the book of a policy, with the log up to there in it, or all of it."""
-    book = Book(spec) if book is None else book
-    for event in log_of(store, spec, book.position, until):
-        book.apply(event)
-    return book
+def fold_log(
+    store: Store,
+    spec: PolicySpec,
+    projection: Projection | None = None,
+    until: Position | None = None,
+) -> Projection:
+    """Return the projection of a policy, with the log up to there in it, or all of it."""
+    projection = Projection(spec) if projection is None else projection
+    for event in read_policy_log(store, spec, projection.position, until):
+        projection.apply(event)
+    return projection
 
 
-def log_of(
+def read_policy_log(
     store: Store, spec: PolicySpec, after: Position = START, until: Position | None = None
 ) -> Iterator[Event]:
     """Yield a policy's events in their order."""
@@ -113,21 +116,21 @@ def log_of(
         after = chunk[-1].position
 
 
-def _thawed(store: Store, spec: PolicySpec, data: bytes) -> Book | None:
+def _thawed(store: Store, spec: PolicySpec, data: bytes) -> Projection | None:
     try:
-        return thaw(data, spec, store)
+        return restore_snapshot(data, spec, store)
     except SaveError:
         return None
 
 
-def _unlike(store: Store, book: Book, short: Book) -> Difference | None:
-    """Take a book and the one of a snapshot to the same event, and say whether they differ."""
+def _unlike(store: Store, projection: Projection, short: Projection) -> AuditDifference | None:
+    """Compare a projection with the one of a snapshot at the same event."""
     seq = short.position.seq
-    folded(store, book.spec, book, short.position)
-    folded(store, book.spec, short, book.position)
-    if short.digest() == book.digest():
+    fold_log(store, projection.spec, projection, short.position)
+    fold_log(store, projection.spec, short, projection.position)
+    if short.digest() == projection.digest():
         return None
-    return Difference(seq, "any", "the state by snapshot", short.digest(), book.digest())
+    return AuditDifference(seq, "any", "the state by snapshot", short.digest(), projection.digest())
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class _Round:
 
 
 class _Rounds:
-    """Keeps the rounds that a book would have learnt."""
+    """Keeps the rounds that a projection would have learnt."""
 
     def __init__(self) -> None:
         self.waiting: deque[_Round] = deque()
@@ -169,9 +172,9 @@ class _Checked:
         self.store, self.spec = store, spec
         self.events = self.decisions = 0
         self.end = START
-        self.rule_broken: Difference | None = None
+        self.rule_broken: AuditDifference | None = None
 
-    def first_difference(self) -> Difference | None:
+    def first_difference(self) -> AuditDifference | None:
         model, rounds = Model(self.spec), self._rounds()
         found = None
         for event, earlier in self.store.decisions(self.spec):
@@ -184,42 +187,42 @@ class _Checked:
             found = found or self._decided_otherwise(model, event, earlier)
         for lesson in rounds:
             lesson.teach(model)
-        both = [it for it in (found, self.rule_broken) if it is not None]
-        return min(both, key=lambda it: it.seq, default=None)
+        both = [difference for difference in (found, self.rule_broken) if difference is not None]
+        return min(both, key=lambda difference: difference.seq, default=None)
 
     def _rounds(self) -> Iterator[_Round]:
         kept = _Rounds()
-        book = Book(self.spec, kept)
-        for event in log_of(self.store, self.spec):
+        projection = Projection(self.spec, kept)
+        for event in read_policy_log(self.store, self.spec):
             self.events, self.end = self.events + 1, event.position
             if self.rule_broken is None:
-                self.rule_broken = self._ruled_otherwise(book, event)
-            book.apply(event)
+                self.rule_broken = self._ruled_otherwise(projection, event)
+            projection.apply(event)
             while kept.waiting:
                 yield kept.waiting.popleft()
 
-    def _ruled_otherwise(self, book: Book, event: Event) -> Difference | None:
+    def _ruled_otherwise(self, projection: Projection, event: Event) -> AuditDifference | None:
         if event.kind not in (REWARDED, SETTLED):
             return None
         try:
-            return _compared(event, self._ruled(book, event).body)
+            return _compared(event, self._ruled(projection, event).body)
         except (ThriftyError, *UNUSABLE) as error:
             return _unusable(event, error)
 
-    def _ruled(self, book: Book, event: Event) -> Event:
+    def _ruled(self, projection: Projection, event: Event) -> Event:
         """Return what the rule makes of a reward or a deadline."""
-        case = book.cases.get(event.case)
+        case = projection.cases.get(event.case)
         if case is None:
             events = self.store.cases([event.case])[event.case]
-            case = Case.of(self.spec.problem, events[: event.step])
+            case = CaseState.from_events(self.spec.problem, events[: event.step])
         if event.kind == SETTLED:
             return decisions.settle(self.spec, case, event.at)
         told = event.body["reward"], event.body.get("outcome")
-        return decisions.reward(self.spec, case, *told, decisions.Ticket(event.at))
+        return decisions.reward(self.spec, case, *told, decisions.RequestInfo(event.at))
 
     def _decided_otherwise(
         self, model: Model, event: Event, earlier: Sequence[Event]
-    ) -> Difference | None:
+    ) -> AuditDifference | None:
         try:
             return _compared(event, self._decided(model, event, earlier))
         except (ThriftyError, *UNUSABLE) as error:
@@ -229,24 +232,24 @@ class _Checked:
         """Return what the policy decides, once more."""
         spec, body = self.spec, event.body
         if event.kind != OPENED:
-            case = Case.of(spec.problem, earlier)
+            case = CaseState.from_events(spec.problem, earlier)
             return decisions.next_decision(spec, model, case, case.bought(body), body["available"])
         if "contract" not in body:
             return decisions.former_opening(spec, model, event.case, body["free"], event.at)
-        given = decisions.Opening(body["free"], body["available"])
+        given = decisions.NewCase(body["free"], body["available"])
         return decisions.opening(spec, model, event.case, given, event.at)
 
 
-def _compared(event: Event, again: Mapping[str, Any]) -> Difference | None:
+def _compared(event: Event, again: Mapping[str, Any]) -> AuditDifference | None:
     for name, value in json.loads(json.dumps(again)).items():
         if event.body.get(name) != value:
             return _difference(event, name, event.body.get(name), value)
     return None
 
 
-def _unusable(event: Event, error: Exception) -> Difference:
+def _unusable(event: Event, error: Exception) -> AuditDifference:
     return _difference(event, "the event", "readable", f"not usable ({error!r})")
 
 
-def _difference(event: Event, what: str, logged: Any, computed: Any) -> Difference:
-    return Difference(event.position.seq, event.case, what, logged, computed)
+def _difference(event: Event, what: str, logged: Any, computed: Any) -> AuditDifference:
+    return AuditDifference(event.position.seq, event.case, what, logged, computed)

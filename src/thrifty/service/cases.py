@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.case_inputs import free_codes
+from thrifty.case_record import ACTED, CLOSED, EXPIRED, OPEN, CaseRecord, Decision, PurchaseResult
 from thrifty.errors import BrokenLog
-from thrifty.lifecycle import ACTED, CLOSED, EXPIRED, OPEN, Bought, CaseRecord, Decision
 from thrifty.problem import Problem
-from thrifty.reports import free_codes
 from thrifty.rounds import Observation
 from thrifty.service.events import (
     ABANDONED,
@@ -36,7 +36,7 @@ class Reward:
 
 
 @dataclass(slots=True)
-class Case:
+class CaseState:
     """What the events of a case add up to.
 
     Parameters
@@ -67,12 +67,12 @@ class Case:
     _bought_for_nothing: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def new(cls, problem: Problem, name: str) -> Case:
+    def new(cls, problem: Problem, name: str) -> CaseState:
         """Return a case without events."""
         return cls(problem, CaseRecord(name, {}))
 
     @classmethod
-    def of(cls, problem: Problem, events: Iterable[Event]) -> Case:
+    def from_events(cls, problem: Problem, events: Iterable[Event]) -> CaseState:
         """Return the case of these events; there must be at least one."""
         first, *others = events
         case = cls.new(problem, first.case)
@@ -81,14 +81,14 @@ class Case:
         return case
 
     @classmethod
-    def embedded(cls, problem: Problem, event: Event) -> Case:
+    def from_late_reward(cls, problem: Problem, event: Event) -> CaseState:
         """Return the case that a late reward brings along."""
         body = event.body
         observed: Sequence[Any] = body["observed"] if "observed" in body else [body["acted"]]
         case = cls.new(problem, event.case)
         case._open(body["opened"])
-        for it in observed:
-            case._observe(it)
+        for observation in observed:
+            case._observe(observation)
         return case
 
     @property
@@ -119,7 +119,7 @@ class Case:
     @property
     def decided(self) -> list[Event]:
         """The events that hold decisions: the opening and the observations."""
-        return [it for it in self.events if it.kind in (OPENED, OBSERVED)]
+        return [event for event in self.events if event.kind in (OPENED, OBSERVED)]
 
     @property
     def step(self) -> int:
@@ -140,7 +140,7 @@ class Case:
     def chosen(self) -> tuple[str, ...]:
         """All features that were to be bought, in the order of the purchases."""
         names = self.problem.feature_names
-        return tuple(names[i] for look in self.record.looks for i in look.places)
+        return tuple(names[i] for look in self.record.steps for i in look.places)
 
     @property
     def action(self) -> int:
@@ -182,17 +182,19 @@ class Case:
             self.acted = event
         self.events.append(event)
 
-    def bought(self, body: Mapping[str, Any]) -> Bought:
+    def bought(self, body: Mapping[str, Any]) -> PurchaseResult:
         """Return what came of the purchase, as the body of an observation says it."""
         features, place = self.problem.features, self.problem.feature_index
-        codes = {place(name): features[place(name)].code(it) for name, it in body["values"].items()}
+        codes = {
+            place(name): features[place(name)].code(value) for name, value in body["values"].items()
+        }
         costs = {place(name): cost for name, cost in body["costs"].items()}
         wanted = set(self.record.places)
         if not self.former and not (codes.keys() <= costs.keys() == wanted):
             raise ValueError(f"it asked for {self.buy}, and {list(body['costs'])} were paid for")
-        return self.kept(Bought(codes, costs))
+        return self.kept(PurchaseResult(codes, costs))
 
-    def kept(self, bought: Bought) -> Bought:
+    def kept(self, bought: PurchaseResult) -> PurchaseResult:
         """Return what the policy gets to know of a purchase.
 
         In release 0.1 it also got the free values, as bought for 0, and nothing about features that
@@ -202,7 +204,7 @@ class Case:
             return bought
         free = self._bought_for_nothing
         paid = {i: bought.costs[i] for i in bought.codes}
-        return Bought({**free, **bought.codes}, {**dict.fromkeys(free, 0.0), **paid})
+        return PurchaseResult({**free, **bought.codes}, {**dict.fromkeys(free, 0.0), **paid})
 
     def _open(self, body: Mapping[str, Any]) -> None:
         known = free_codes(self.problem, body["free"])
@@ -275,4 +277,4 @@ def _impossible(event: Event, why: str) -> BrokenLog:
     )
 
 
-__all__ = ["ACTED", "CLOSED", "EXPIRED", "OPEN", "Case", "Reward"]
+__all__ = ["ACTED", "CLOSED", "EXPIRED", "OPEN", "CaseState", "Reward"]

@@ -17,8 +17,8 @@ from thrifty.service.stores.base import Lease, Store
 
 log = logging.getLogger("thrifty.service")
 
-MOST_TOGETHER = 256
-MOST_WAITING = 10_000
+MAX_BATCH = 256
+MAX_QUEUE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class Committer:
         """Return the event when it is written, or None if its step or key was taken."""
         if self._ending:
             raise _stopping()
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= MAX_QUEUE:
             raise StoreUnavailable(
-                f"{MOST_WAITING} requests wait to be written: this is more than the store can "
+                f"{MAX_QUEUE} requests wait to be written: this is more than the store can "
                 "take, so try again later."
             )
         future: asyncio.Future[Event | None] = asyncio.get_running_loop().create_future()
@@ -81,15 +81,15 @@ class Committer:
 
     def _next_batch(self) -> list[_Waiting]:
         lease = self._waiting[0].lease
-        alike = takewhile(lambda it: it.lease == lease, self._waiting)
-        same = list(islice(alike, MOST_TOGETHER))
+        alike = takewhile(lambda pending: pending.lease == lease, self._waiting)
+        same = list(islice(alike, MAX_BATCH))
         for _ in same:
             self._waiting.popleft()
         return same
 
     async def _commit(self, batch: list[_Waiting]) -> None:
         try:
-            events = await self._append([it.draft for it in batch], batch[0].lease)
+            events = await self._append([pending.draft for pending in batch], batch[0].lease)
             self._written([event for event in events if event is not None])
         except ThriftyError as error:
             self._failed(error)
@@ -100,9 +100,9 @@ class Committer:
             self._failed(StoreError(f"a batch could not be written ({error!r})."))
             _refuse(batch, error)
             return
-        for it, event in zip(batch, events, strict=True):
-            if not it.written.done():
-                it.written.set_result(event)
+        for pending, event in zip(batch, events, strict=True):
+            if not pending.written.done():
+                pending.written.set_result(event)
 
     async def _append(self, drafts: list[Event], lease: Lease | None) -> list[Event | None]:
         loop, until = asyncio.get_running_loop(), monotonic() + self._patience
@@ -132,6 +132,6 @@ def _stopping() -> StoreUnavailable:
 
 
 def _refuse(waiting: Iterable[_Waiting], error: Exception) -> None:
-    for it in waiting:
-        if not it.written.done():  # whoever asked may have gone
-            it.written.set_exception(error)
+    for pending in waiting:
+        if not pending.written.done():  # whoever asked may have gone
+            pending.written.set_exception(error)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_reward, require_free
+from thrifty.case_record import Decision, PurchaseResult
 from thrifty.errors import RoundClosed
-from thrifty.lifecycle import Bought, Decision, finite_values
-from thrifty.reports import action_mask, bought_of, free_codes, require_free, reward_of
+from thrifty.json_values import to_json_value
 from thrifty.rounds import Observation
-from thrifty.service.cases import CLOSED, Case, Reward
+from thrifty.service.cases import CLOSED, CaseState, Reward
 from thrifty.service.events import (
     ABANDONED,
     CONTRACT,
@@ -32,7 +33,7 @@ Values = Mapping[str, str | float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class RequestInfo:
     """When something was asked for, and under which idempotency key."""
 
     at: int
@@ -41,7 +42,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class NewCase:
     """What is known of a new case, and the actions to choose from if nothing is to be bought."""
 
     free: Values
@@ -49,7 +50,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservationReport:
     """What came of a purchase: what is None or left out of `values` could not be had."""
 
     values: Values
@@ -58,16 +59,18 @@ class Seen:
     available: Sequence[str] | None = None
 
 
-def open_case(spec: PolicySpec, model: Model, case: str, given: Opening, ticket: Ticket) -> Event:
+def open_case(
+    spec: PolicySpec, model: Model, case: str, given: NewCase, ticket: RequestInfo
+) -> Event:
     """Choose what to buy for a new case or, if nothing, its action."""
     require_free(spec.problem, spec.free, given.free)
     body = opening(spec, model, case, given, ticket.at)
     return _event(spec, case, 0, OPENED, ticket, body, model)
 
 
-def opening(spec: PolicySpec, model: Model, case: str, given: Opening, at: int) -> dict[str, Any]:
+def opening(spec: PolicySpec, model: Model, case: str, given: NewCase, at: int) -> dict[str, Any]:
     """Return the body of an opening: a function of the rounds learnt and the case alone."""
-    known = Observation.of_free(spec.problem, free_codes(spec.problem, given.free))
+    known = Observation.from_free(spec.problem, free_codes(spec.problem, given.free))
     available = action_mask(spec.problem, given.available)
     decision = model.decide(known, step=0, available=available, case=case)
     return {
@@ -98,16 +101,18 @@ def former_opening(
     }
 
 
-def observe(spec: PolicySpec, model: Model, case: Case, seen: Seen, ticket: Ticket) -> Event:
+def observe(
+    spec: PolicySpec, model: Model, case: CaseState, seen: ObservationReport, ticket: RequestInfo
+) -> Event:
     """Choose what to buy next in a case or, if nothing, its action."""
     _require_running(case, ticket.at)
-    bought = bought_of(
+    bought = parse_purchase(
         spec.problem,
         case.record,
         seen.values,
         seen.costs,
         unavailable=seen.unavailable,
-        most_cost=spec.most_cost,
+        max_cost=spec.max_cost,
     )
     body = {
         **_reported(case, seen, bought),
@@ -117,13 +122,17 @@ def observe(spec: PolicySpec, model: Model, case: Case, seen: Seen, ticket: Tick
 
 
 def next_decision(
-    spec: PolicySpec, model: Model, case: Case, bought: Bought, available: Sequence[str] | None
+    spec: PolicySpec,
+    model: Model,
+    case: CaseState,
+    bought: PurchaseResult,
+    available: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return what the body of an observation says about the decision."""
     record = case.record
     decision = model.decide(
-        record.observing(spec.problem.n_features, bought),
-        step=len(record.looks),
+        record.observation_after(spec.problem.n_features, bought),
+        step=len(record.steps),
         available=action_mask(spec.problem, available),
         case=case.id,
     )
@@ -138,13 +147,13 @@ def next_decision(
 
 
 def reward(
-    spec: PolicySpec, case: Case, money: float | None, outcome: str | None, ticket: Ticket
+    spec: PolicySpec, case: CaseState, money: float | None, outcome: str | None, ticket: RequestInfo
 ) -> Event:
     """Take a reward or an outcome, and say what becomes of it."""
     case.record.require_acted()
     if case.end == ABANDONED:
         raise RoundClosed(f"case {case.id} was abandoned: it takes no more rewards.")
-    paid, which = reward_of(spec.problem, case.action, money, outcome)
+    paid, which = parse_reward(spec.problem, case.action, money, outcome)
     use = _use(spec, case, ticket.at)
     body = {**_rewarded(spec, Reward(paid, which)), "use": use}
     assert case.acted is not None
@@ -155,15 +164,15 @@ def reward(
     return _event(spec, case.id, case.step, REWARDED, ticket, body)
 
 
-def _embedded(case: Case) -> dict[str, Any]:
+def _embedded(case: CaseState) -> dict[str, Any]:
     """Return what a late reward brings along: its case is no longer in memory when it is learnt."""
-    opened, *observed = [dict(it.body) for it in case.decided]
+    opened, *observed = [dict(event.body) for event in case.decided]
     if case.former and len(observed) == 1:
         return {"opened": opened, "acted": observed[0]}
     return {"opened": opened, "observed": observed}
 
 
-def _use(spec: PolicySpec, case: Case, at: int) -> str:
+def _use(spec: PolicySpec, case: CaseState, at: int) -> str:
     if at > case.deadline:
         return LATE_LEARNT if spec.rule.learn_late and not _taught(spec, case) else LATE
     if case.status == CLOSED:
@@ -171,25 +180,25 @@ def _use(spec: PolicySpec, case: Case, at: int) -> str:
     return LEARNT if spec.rule.rule == "first" else NOTED
 
 
-def _taught(spec: PolicySpec, case: Case) -> bool:
+def _taught(spec: PolicySpec, case: CaseState) -> bool:
     """Whether the deadline brings something to learn, whenever the watch comes to close it."""
     return case.learnt or (case.status != CLOSED and _settled(spec, case) is not None)
 
 
-def abandon(spec: PolicySpec, case: Case, ticket: Ticket) -> Event:
+def abandon(spec: PolicySpec, case: CaseState, ticket: RequestInfo) -> Event:
     """Close a case without a reward: it teaches nothing."""
     _require_running(case, ticket.at)
     return _event(spec, case.id, case.step, ABANDONED, ticket, {})
 
 
-def settle(spec: PolicySpec, case: Case, at: int) -> Event:
+def settle(spec: PolicySpec, case: CaseState, at: int) -> Event:
     """Close a case whose deadline has passed, with the reward that counts, if any does."""
     due = _settled(spec, case)
     body = {"reward": None} if due is None else _rewarded(spec, due)
-    return _event(spec, case.id, case.step, SETTLED, Ticket(at), body)
+    return _event(spec, case.id, case.step, SETTLED, RequestInfo(at), body)
 
 
-def _settled(spec: PolicySpec, case: Case) -> Reward | None:
+def _settled(spec: PolicySpec, case: CaseState) -> Reward | None:
     if case.acted is None or case.learnt:
         return None
     if not case.noted:
@@ -197,7 +206,7 @@ def _settled(spec: PolicySpec, case: Case) -> Reward | None:
     if spec.rule.rule == "last" or len(case.noted) == 1:
         return case.noted[-1]
     scale = spec.problem.rewards
-    return Reward(min(scale.high, max(scale.low, sum(it.money for it in case.noted))))
+    return Reward(min(scale.high, max(scale.low, sum(reward.money for reward in case.noted))))
 
 
 def _purchase(
@@ -219,15 +228,15 @@ def _action(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     assert decision.action is not None
     return {
         "action": spec.problem.actions[decision.action],
-        "action_values": finite_values(decision.action_values),
+        "action_values": to_json_value(decision.action_values),
     }
 
 
-def _reported(case: Case, seen: Seen, bought: Bought) -> dict[str, Any]:
+def _reported(case: CaseState, seen: ObservationReport, bought: PurchaseResult) -> dict[str, Any]:
     """Return the purchase for the log: all costs, and the names of what could not be had."""
     names = case.problem.feature_names
     return {
-        "values": {name: it for name, it in seen.values.items() if it is not None},
+        "values": {name: value for name, value in seen.values.items() if value is not None},
         "costs": {names[i]: cost for i, cost in bought.costs.items()},
         "unavailable": [names[i] for i in case.record.places if i not in bought.codes],
         "available": _listed(seen.available),
@@ -253,7 +262,7 @@ def _event(
     case: str,
     step: int,
     kind: str,
-    ticket: Ticket,
+    ticket: RequestInfo,
     body: Mapping[str, Any],
     model: Model | None = None,
 ) -> Event:
@@ -271,7 +280,7 @@ def _event(
     )
 
 
-def _require_running(case: Case, at: int) -> None:
+def _require_running(case: CaseState, at: int) -> None:
     case.record.require_running()
     if at > case.deadline:
         raise RoundClosed(f"case {case.id} is past its deadline: open another case.")

@@ -1,4 +1,4 @@
-"""The desk: takes requests, decides, writes, and folds what was written. No HTTP here."""
+"""The engine: takes requests, decides, writes, and folds what was written. No HTTP here."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.service import decisions
-from thrifty.service.cases import Case
+from thrifty.service.cases import CaseState
 from thrifty.service.committer import Committer
-from thrifty.service.decisions import Opening, Seen, Ticket
+from thrifty.service.decisions import NewCase, ObservationReport, RequestInfo
 from thrifty.service.events import Event, Position, new_case_id, now
 from thrifty.service.model import smoke_test
-from thrifty.service.projection import Book
-from thrifty.service.served_policy import ServedPolicy, Settings, recovered
+from thrifty.service.projection import Projection
+from thrifty.service.served_policy import EngineSettings, ServedPolicy, recover_projection
 from thrifty.service.stores.base import Lease, LeaseLost, Store
 from thrifty.specification import PolicySpec
 
 log = logging.getLogger("thrifty.service")
 
 T = TypeVar("T")
-_MOST_TRIES = 20
-_READ_TOGETHER = 2000
+_MAX_ATTEMPTS = 20
+_READ_CHUNK = 2000
 
 
-class Desk:
+class Engine:
     """Serves the policies of a store."""
 
     def __init__(
         self,
         store: Store,
         specs: Sequence[PolicySpec] = (),
-        settings: Settings = Settings(),  # noqa: B008
+        settings: EngineSettings = EngineSettings(),  # noqa: B008
         clock: Callable[[], int] = now,
     ) -> None:
         self.store, self.settings, self.clock = store, settings, clock
@@ -59,16 +59,17 @@ class Desk:
         self.holder = f"{socket.gethostname()[:30]}-{os.getpid()}-{secrets.token_hex(4)}"
         self.position = Position()
         self._tasks: list[asyncio.Task[None]] = []
-        self._threads = ThreadPoolExecutor(8, "desk")
+        self._threads = ThreadPoolExecutor(8, "engine")
         self._wake = asyncio.Event()
-        for spec in {it.id: it for it in (*store.specs(), *specs)}.values():
+        for spec in {spec.id: spec for spec in (*store.specs(), *specs)}.values():
             smoke_test(spec)  # what cannot be made is refused before anything is written
         for spec in specs:
             store.declare(spec)
         self._served = {
-            (spec.tenant, spec.name): ServedPolicy(recovered(store, spec)) for spec in store.specs()
+            (spec.tenant, spec.name): ServedPolicy(recover_projection(store, spec))
+            for spec in store.specs()
         }
-        positions = [served.book.position for served in self._served.values()]
+        positions = [served.projection.position for served in self._served.values()]
         self.position = min(positions, default=Position())
         self._last: Event | None = None
         self._catch_up()
@@ -77,35 +78,35 @@ class Desk:
         )
 
     @property
-    def books(self) -> Mapping[tuple[str, str], Book]:
-        """The books by tenant and policy."""
-        return {name: served.book for name, served in self._served.items()}
+    def projections(self) -> Mapping[tuple[str, str], Projection]:
+        """The projections by tenant and policy."""
+        return {name: served.projection for name, served in self._served.items()}
 
     @property
     def queue(self) -> int:
         """How many requests wait to be written."""
         return self._committer.queue
 
-    def book(self, tenant: str, policy: str) -> Book:
-        """Return the book of a policy."""
+    def projection(self, tenant: str, policy: str) -> Projection:
+        """Return the projection of a policy."""
         served = self._served.get((tenant, policy))
         if served is None:
             known = ", ".join(name for owner, name in self._served if owner == tenant) or "none"
             raise UnknownName(f"there is no policy {policy!r}: there is {known}.")
-        return served.book
+        return served.projection
 
-    def leads(self, book: Book) -> bool:
+    def leads(self, projection: Projection) -> bool:
         """Whether this process closes the policy's cases and saves its snapshots."""
-        return self._served[book.spec.tenant, book.spec.name].lease is not None
+        return self._served[projection.spec.tenant, projection.spec.name].lease is not None
 
     async def start(self) -> None:
         """Begin to commit, to follow the log and to watch deadlines."""
         for served in self._served.values() if self.store.exclusive else ():
-            served.lease = self.store.acquire(served.book.spec.id, self.holder, 0)
+            served.lease = self.store.acquire(served.projection.spec.id, self.holder, 0)
         loops = [self._committer.run(), self._watch()]
         if not self.store.exclusive:
             loops.append(self._follow())
-        self._tasks = [asyncio.create_task(it) for it in loops]
+        self._tasks = [asyncio.create_task(loop) for loop in loops]
         self.ready, self.problem = True, ""
 
     async def stop(self) -> None:
@@ -124,30 +125,32 @@ class Desk:
         self.store.close()
 
     async def open_case(
-        self, tenant: str, policy: str, given: Opening, key: str, request: str
+        self, tenant: str, policy: str, given: NewCase, key: str, request: str
     ) -> Event:
         """Open a case: choose what to buy for it or, if nothing, its action."""
-        book = self.book(tenant, policy)
+        projection = self.projection(tenant, policy)
 
         async def draft() -> Event:
-            if len(book.cases) >= self.settings.most_open:
+            if len(projection.cases) >= self.settings.max_open:
                 raise TooManyOpen(
-                    f"{len(book.cases)} cases of {policy} are open, and no more can be: report "
-                    "their rewards, abandon some, or shorten the deadline."
+                    f"{policy} already has {len(projection.cases)} open cases, which is the limit: "
+                    "report their rewards, abandon some, or shorten the deadline."
                 )
-            ticket = Ticket(self.clock(), key, request)
+            ticket = RequestInfo(self.clock(), key, request)
             case = new_case_id(ticket.at)
-            return decisions.open_case(book.spec, book.model, case, given, ticket)
+            return decisions.open_case(projection.spec, projection.model, case, given, ticket)
 
         return await self._write(tenant, key, request, draft)
 
-    async def observe(self, tenant: str, case_id: str, seen: Seen, key: str, request: str) -> Event:
+    async def observe(
+        self, tenant: str, case_id: str, seen: ObservationReport, key: str, request: str
+    ) -> Event:
         """Take what came of a purchase: choose what to buy next or, if nothing, the action."""
 
         async def draft() -> Event:
-            book, case = await self._find(tenant, case_id)
-            ticket = Ticket(self.clock(), key, request)
-            return decisions.observe(book.spec, book.model, case, seen, ticket)
+            projection, case = await self._find(tenant, case_id)
+            ticket = RequestInfo(self.clock(), key, request)
+            return decisions.observe(projection.spec, projection.model, case, seen, ticket)
 
         return await self._write(tenant, key, request, draft)
 
@@ -163,9 +166,9 @@ class Desk:
         """Take a reward in money, or an outcome."""
 
         async def draft() -> Event:
-            book, case = await self._find(tenant, case_id)
-            ticket = Ticket(self.clock(), key, request)
-            return decisions.reward(book.spec, case, money, outcome, ticket)
+            projection, case = await self._find(tenant, case_id)
+            ticket = RequestInfo(self.clock(), key, request)
+            return decisions.reward(projection.spec, case, money, outcome, ticket)
 
         return await self._write(tenant, key, request, draft)
 
@@ -173,36 +176,36 @@ class Desk:
         """Close a case without a reward."""
 
         async def draft() -> Event:
-            book, case = await self._find(tenant, case_id)
-            return decisions.abandon(book.spec, case, Ticket(self.clock(), key, request))
+            projection, case = await self._find(tenant, case_id)
+            return decisions.abandon(projection.spec, case, RequestInfo(self.clock(), key, request))
 
         return await self._write(tenant, key, request, draft)
 
-    async def case(self, tenant: str, case_id: str) -> tuple[PolicySpec, Case]:
+    async def case(self, tenant: str, case_id: str) -> tuple[PolicySpec, CaseState]:
         """Return everything that the log knows of a case."""
         events = (await self._in_thread(self.store.cases, [case_id])).get(case_id)
         if not events or events[0].tenant != tenant:
             raise UnknownRound(f"there is no case {case_id!r}: use the id that opening it gave.")
-        spec = self.book(tenant, events[0].policy).spec
-        return spec, Case.of(spec.problem, events)
+        spec = self.projection(tenant, events[0].policy).spec
+        return spec, CaseState.from_events(spec.problem, events)
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
         """Let a call that waits for the store wait elsewhere."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
-    async def _find(self, tenant: str, case_id: str) -> tuple[Book, Case]:
+    async def _find(self, tenant: str, case_id: str) -> tuple[Projection, CaseState]:
         if self.store.exclusive:
             for (owner, _), served in self._served.items():
-                if owner == tenant and case_id in served.book.cases:
-                    return served.book, served.book.cases[case_id]
+                if owner == tenant and case_id in served.projection.cases:
+                    return served.projection, served.projection.cases[case_id]
         spec, case = await self.case(tenant, case_id)
-        return self.book(tenant, spec.name), case
+        return self.projection(tenant, spec.name), case
 
     async def _write(
         self, tenant: str, key: str, request: str, draft: Callable[[], Awaitable[Event]]
     ) -> Event:
         """Write what `draft` returns; asked for once more, return what was written then."""
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 event = await draft()
             except ThriftyError:
@@ -232,9 +235,9 @@ class Desk:
         if not self.store.exclusive:
             self._wake.set()
         elif not events:
-            return  # nothing new was written or folded: who is not ready stays so
+            return  # nothing new was written or fold_log: who is not ready stays so
         elif events[0].position.seq == self.position.seq + 1:
-            self._fold(sorted(events, key=lambda it: it.position))
+            self._fold(sorted(events, key=lambda event: event.position))
         else:
             self._catch_up()
         self._recover()
@@ -254,8 +257,8 @@ class Desk:
     def _fold(self, events: Sequence[Event]) -> None:
         for event in events:
             served = self._served.get((event.tenant, event.policy))
-            if served is not None and event.position > served.book.position:
-                served.book.apply(event)
+            if served is not None and event.position > served.projection.position:
+                served.projection.apply(event)
                 served.settling.discard(event.case)
                 served.news += 1
             self._last, self.position = event, event.position
@@ -263,14 +266,14 @@ class Desk:
             served.passed += len(events)
 
     def _catch_up(self) -> None:
-        while events := self.store.read(self.position, _READ_TOGETHER):
+        while events := self.store.read(self.position, _READ_CHUNK):
             self._fold(events)
 
     async def _follow(self) -> None:
         """Fold what all replicas write, as soon as its order is final."""
         while True:
             try:
-                events = await self._in_thread(self.store.read, self.position, _READ_TOGETHER)
+                events = await self._in_thread(self.store.read, self.position, _READ_CHUNK)
                 self._fold(events)
                 self._stuck = False
             except StoreUnavailable as error:
@@ -307,7 +310,10 @@ class Desk:
                 log.info("ready again")
         for served in self._served.values():
             served.lease = await self._in_thread(
-                self.store.acquire, served.book.spec.id, self.holder, self.settings.lease_seconds
+                self.store.acquire,
+                served.projection.spec.id,
+                self.holder,
+                self.settings.lease_seconds,
             )
             if served.lease is not None:
                 await self._settle(served, served.lease)
@@ -317,8 +323,10 @@ class Desk:
     async def _settle(self, served: ServedPolicy, lease: Lease) -> None:
         """Close the cases whose deadline has passed."""
         at = self.clock()
-        overdue = (it for it in served.book.overdue(at) if it.id not in served.settling)
-        drafts = [decisions.settle(served.book.spec, it, at) for it in islice(overdue, 1000)]
+        overdue = (case for case in served.projection.overdue(at) if case.id not in served.settling)
+        drafts = [
+            decisions.settle(served.projection.spec, case, at) for case in islice(overdue, 1000)
+        ]
         served.settling.update(draft.case for draft in drafts)
         held = None if self.store.exclusive else lease
         outcomes = await asyncio.gather(
@@ -335,7 +343,7 @@ class Desk:
         try:
             await self._save_snapshot(served)
         except StoreError as error:
-            log.warning("no snapshot of %s was saved: %s", served.book.spec.id, error)
+            log.warning("no snapshot of %s was saved: %s", served.projection.spec.id, error)
 
     async def _save_snapshot(self, served: ServedPolicy) -> None:
         if served.lease is not None and served.passed:

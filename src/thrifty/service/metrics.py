@@ -14,7 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from thrifty.service.projection import Book
+from thrifty.service.projection import Projection
 from thrifty.service.totals import LAGS
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -22,7 +22,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 _STEPS = {"cases": "open", "observations": "observe", "reward": "reward", "abandon": "abandon"}
 
 
-class Meter:
+class RequestMetrics:
     """Measures the process itself: how long answers take, and how many wait to be written."""
 
     def __init__(self) -> None:
@@ -55,18 +55,18 @@ class Meter:
         series.observe(seconds)
 
 
-def rendered(meter: Meter, books: Iterable[Book]) -> bytes:
-    """Return the page, with the totals of these books."""
+def rendered(meter: RequestMetrics, projections: Iterable[Projection]) -> bytes:
+    """Return the page, with the totals of these projections."""
     registry = CollectorRegistry()
-    registry.register(_Books(list(books)))
+    registry.register(_ProjectionCollector(list(projections)))
     return generate_latest(meter.registry) + generate_latest(registry)
 
 
-class _Books(Collector):
+class _ProjectionCollector(Collector):
     """Turns totals into metrics when they are asked for."""
 
-    def __init__(self, books: list[Book]) -> None:
-        self.books = books
+    def __init__(self, projections: list[Projection]) -> None:
+        self.projections = projections
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric of every policy."""
@@ -87,9 +87,15 @@ class _Books(Collector):
         yield self._counter(
             "thrifty_rewards", "Rewards by use.", "use", {f"rewarded {use}": use for use in uses}
         )
-        yield self._gauge("thrifty_open_cases", "Cases open.", lambda it: len(it.cases))
-        yield self._gauge("thrifty_reward", "Sum of rewards learnt.", lambda it: it.totals.reward)
-        yield self._gauge("thrifty_gain", "Rewards minus spend.", lambda it: it.totals.gain)
+        yield self._gauge(
+            "thrifty_open_cases", "Cases open.", lambda projection: len(projection.cases)
+        )
+        yield self._gauge(
+            "thrifty_reward", "Sum of rewards learnt.", lambda projection: projection.totals.reward
+        )
+        yield self._gauge(
+            "thrifty_gain", "Rewards minus spend.", lambda projection: projection.totals.gain
+        )
         yield self._features("thrifty_spend", "Spend by feature.", "spend_on")
         yield self._features("thrifty_purchases", "Values bought, by feature.", "purchases")
         yield self._features(
@@ -100,23 +106,23 @@ class _Books(Collector):
 
     def _counter(self, name: str, text: str, label: str, kinds: Mapping[str, str]) -> Metric:
         family = CounterMetricFamily(name, text, labels=["policy", label])
-        for book in self.books:
+        for projection in self.projections:
             for count, kind in kinds.items():
-                family.add_metric([book.spec.name, kind], book.totals.counts[count])
+                family.add_metric([projection.spec.name, kind], projection.totals.counts[count])
         return family
 
     def _gauge(self, name: str, text: str, value: Any) -> Metric:
         family = GaugeMetricFamily(name, text, labels=["policy", "unit"])
-        for book in self.books:
-            family.add_metric([book.spec.name, book.spec.unit], value(book))
+        for projection in self.projections:
+            family.add_metric([projection.spec.name, projection.spec.unit], value(projection))
         return family
 
     def _features(self, name: str, text: str, counter: str) -> Metric:
         family = CounterMetricFamily(name, text, labels=["policy", "feature"])
-        for book in self.books:
-            for feature in book.spec.problem.features:
-                count = getattr(book.totals, counter)[feature.name]
-                family.add_metric([book.spec.name, feature.name], count)
+        for projection in self.projections:
+            for feature in projection.spec.problem.features:
+                count = getattr(projection.totals, counter)[feature.name]
+                family.add_metric([projection.spec.name, feature.name], count)
         return family
 
     def _noticed(self) -> Metric:
@@ -125,19 +131,19 @@ class _Books(Collector):
             "Restarts, price alarms and the like that the policy noticed.",
             labels=["policy", "kind"],
         )
-        for book in self.books:
-            for kind in {"restart", "price alarm", *book.totals.noticed}:
-                family.add_metric([book.spec.name, kind], book.totals.noticed[kind])
+        for projection in self.projections:
+            for kind in {"restart", "price alarm", *projection.totals.noticed}:
+                family.add_metric([projection.spec.name, kind], projection.totals.noticed[kind])
         return family
 
     def _lags(self) -> Metric:
         family = HistogramMetricFamily(
             "thrifty_reward_lag_seconds", "From the action to its reward.", labels=["policy"]
         )
-        for book in self.books:
+        for projection in self.projections:
             sums, buckets = 0, []
-            for end, count in zip((*LAGS, "+Inf"), book.totals.lags, strict=True):
+            for end, count in zip((*LAGS, "+Inf"), projection.totals.lags, strict=True):
                 sums += count
                 buckets.append((str(end), float(sums)))
-            family.add_metric([book.spec.name], buckets, book.totals.lag)
+            family.add_metric([projection.spec.name], buckets, projection.totals.lag)
         return family

@@ -18,13 +18,13 @@ from thrifty.service.access import (
     LOCAL,
     Caller,
     Keys,
-    Rate,
+    RateLimiter,
     is_local_host,
     needed_scope,
     require_scope,
 )
 from thrifty.service.http_errors import dumped, payload, refused
-from thrifty.service.metrics import Meter
+from thrifty.service.metrics import RequestMetrics
 
 log = logging.getLogger("thrifty.service")
 
@@ -43,7 +43,7 @@ _JSON = (b"content-type", b"application/json")
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """What a request may bring."""
 
     body: int = 65_536
@@ -52,7 +52,7 @@ class Limits:
     """Requests a second for each key."""
 
 
-class Refusal(Exception):
+class RequestError(Exception):
     """A request that is turned away at the gate."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -60,15 +60,17 @@ class Refusal(Exception):
         self.status, self.content = status, payload(code, message)
 
 
-class Gate:
+class ServiceMiddleware:
     """Wraps the application: no request reaches it that the gate has not checked.
 
     The caller and the body are left in the scope, as "caller" and "body".
     """
 
-    def __init__(self, app: FastAPI, keys: Keys | None, limits: Limits, meter: Meter) -> None:
+    def __init__(
+        self, app: FastAPI, keys: Keys | None, limits: RequestLimits, meter: RequestMetrics
+    ) -> None:
         self.app, self.keys, self.limits, self.meter = app, keys, limits, meter
-        self.rate = Rate(limits.rate)
+        self.rate = RateLimiter(limits.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, pass on, and time a request."""
@@ -78,13 +80,13 @@ class Gate:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
             return
-        start, answer = perf_counter(), _Answer(send)
+        start, answer = perf_counter(), _ResponseSender(send)
         try:
             headers = dict(scope["headers"])
             scope["caller"] = self._caller(scope, headers)
             if scope["method"] not in ("GET", "HEAD"):
                 scope["body"] = await self._body(headers, receive)
-        except Refusal as refusal:
+        except RequestError as refusal:
             await answer.refuse(refusal.status, refusal.content)
         except AccessDenied as error:
             await answer.refuse(*refused(error))
@@ -93,7 +95,7 @@ class Gate:
         finally:
             self.meter.answered(scope, answer.status, perf_counter() - start)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _ResponseSender) -> None:
         """Let the application answer; what it raises is an answer too."""
         scope["app"] = self.app
         try:
@@ -115,7 +117,9 @@ class Gate:
         needed = needed_scope(scope["method"], scope["path"])
         if self.keys is None:
             if not is_local_host(headers.get(b"host", b"localhost").decode("latin-1")):
-                raise Refusal(403, "host", "without keys only this machine is served, by name.")
+                raise RequestError(
+                    403, "host", "without keys only this machine is served, by name."
+                )
             caller = LOCAL
         elif needed is None:
             return None
@@ -123,7 +127,7 @@ class Gate:
             caller = self.keys.caller(headers.get(b"authorization", b"").decode("latin-1"))
             require_scope(caller, needed)
         if needed is not None and not self.rate.allows(caller.name):
-            raise Refusal(
+            raise RequestError(
                 429, "rate", f"more than {self.limits.rate:g} requests a second: slow down."
             )
         return caller
@@ -137,13 +141,13 @@ class Gate:
             async with asyncio.timeout(self.limits.read_seconds):
                 data = await self._read(receive)
         except TimeoutError:
-            raise Refusal(
+            raise RequestError(
                 408,
                 "slow",
                 f"the body took more than {self.limits.read_seconds:g} s: send it anew.",
             ) from None
         if data and kind != b"application/json":
-            raise Refusal(415, "type", "send JSON, with Content-Type: application/json.")
+            raise RequestError(415, "type", "send JSON, with Content-Type: application/json.")
         return data
 
     async def _read(self, receive: Receive) -> bytes:
@@ -151,20 +155,22 @@ class Gate:
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":  # half a body may mean something else
-                raise Refusal(400, "cut", "the connection ended before the body: send it anew.")
+                raise RequestError(
+                    400, "cut", "the connection ended before the body: send it anew."
+                )
             data += message.get("body", b"")
             if len(data) > self.limits.body:
                 raise self._too_large()
             more = message.get("more_body", False)
         return data
 
-    def _too_large(self) -> Refusal:
-        return Refusal(
+    def _too_large(self) -> RequestError:
+        return RequestError(
             413, "size", f"the body is larger than {self.limits.body} bytes: shorten it."
         )
 
 
-class _Answer:
+class _ResponseSender:
     """Sends an answer with the headers that every answer has, and remembers its status."""
 
     def __init__(self, send: Send) -> None:

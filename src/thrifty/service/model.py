@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
-from thrifty.deciding import FEATURES, UPDATE, Decider
+from thrifty.case_record import CaseRecord, Decision, PurchaseResult
+from thrifty.decider import FEATURES, UPDATE, Decider
 from thrifty.errors import DamagedFile, InvalidSpec
-from thrifty.lifecycle import Bought, CaseRecord, Decision
+from thrifty.json_values import to_json_value
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
-from thrifty.service.randomness import Keyed
+from thrifty.service.randomness import KeyedRandom
 from thrifty.specification import PolicySpec
 
 MOST_CONSIDERED = 5
@@ -37,7 +37,7 @@ class Model(Decider):
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
-        self._random = Keyed(spec.seed)
+        self._random = KeyedRandom(spec.seed)
         self.learnt = 0
         self._paid = np.zeros((2, spec.problem.n_features))  # sums of costs, and their number
         super().__init__(_policy(spec))
@@ -106,7 +106,7 @@ class Model(Decider):
             raise DamagedFile("the service's own arrays are missing: this is not a snapshot.")
         self.policy.set_state(own)
         self._paid = paid.copy()
-        self.learnt, self.policy.rounds = (int(it) for it in counts)
+        self.learnt, self.policy.rounds = (int(count) for count in counts)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -128,10 +128,10 @@ def smoke_test(spec: PolicySpec) -> None:
     record = CaseRecord("smoke-test", dict.fromkeys(map(spec.problem.feature_index, spec.free), 0))
     while record.action is None:
         seen = record.observation(n)
-        record.decide(model.decide(seen, step=len(record.looks), case=record.id))
+        record.decide(model.decide(seen, step=len(record.steps), case=record.id))
         if record.places:
             bought = dict.fromkeys(record.places, 0)
-            record.observe(Bought(bought, dict.fromkeys(bought, 0.0)))
+            record.observe(PurchaseResult(bought, dict.fromkeys(bought, 0.0)))
     model.learn(record.observation(n), record.action, spec.problem.rewards.low)
 
 
@@ -140,7 +140,7 @@ def reasons_of(decision: Decision) -> dict[str, Any] | None:
     if decision.reasons is None:
         return None
     return {
-        name: _as_json(value[:MOST_CONSIDERED] if isinstance(value, list) else value)
+        name: to_json_value(value[:MOST_CONSIDERED] if isinstance(value, list) else value)
         for name, value in decision.reasons().items()
     }
 
@@ -157,16 +157,3 @@ def _policy(spec: PolicySpec) -> Policy:
             )
     policy.get_state()  # what cannot be saved cannot be served
     return policy
-
-
-def _as_json(reason: Any) -> Any:
-    """Return a reason with None for NaN and infinity, which JSON does not have.
-
-    >>> _as_json([{"value": -math.inf, "price": 2.0}])
-    [{'value': None, 'price': 2.0}]
-    """
-    if isinstance(reason, dict):
-        return {name: _as_json(value) for name, value in reason.items()}
-    if isinstance(reason, list):
-        return [_as_json(value) for value in reason]
-    return None if isinstance(reason, float) and not math.isfinite(reason) else reason

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thrifty.errors import BrokenLog
 from thrifty.rounds import Observation
-from thrifty.service.cases import CLOSED, EXPIRED, Case, Reward
+from thrifty.service.cases import CLOSED, EXPIRED, CaseState, Reward
 from thrifty.service.events import (
     ABANDONED,
     LATE,
@@ -52,7 +52,7 @@ class Learner(Protocol):
         """Learn from a case, in money; see `Model.learn`."""
 
 
-class Book:
+class Projection:
     """The state of one policy: a function of its specification and its events, in their order.
 
     Only open cases are kept; what was closed is in the log.
@@ -61,16 +61,16 @@ class Book:
     def __init__(self, spec: PolicySpec, learner: Learner | None = None) -> None:
         self.spec = spec
         self.learner = Model(spec) if learner is None else learner
-        self.cases: OrderedDict[str, Case] = OrderedDict()
+        self.cases: OrderedDict[str, CaseState] = OrderedDict()
         self._deadlines: list[tuple[int, str]] = []
         self.totals = Totals(looked=getattr(getattr(self.learner, "policy", None), "rounds", 0))
         self.position = Position()
 
     @property
     def model(self) -> Model:
-        """What decides; a book that only follows the log has none."""
+        """What decides; a projection that only follows the log has none."""
         if not isinstance(self.learner, Model):
-            raise AssertionError("this book has no model")
+            raise AssertionError("this projection has no model")
         return self.learner
 
     def apply(self, event: Event) -> None:
@@ -92,7 +92,7 @@ class Book:
     def _apply(self, event: Event) -> None:
         case = self.cases.get(event.case)
         if case is not None or event.kind == OPENED:
-            case = self._apply_to(case or Case.new(self.spec.problem, event.case), event)
+            case = self._apply_to(case or CaseState.new(self.spec.problem, event.case), event)
         elif event.kind != REWARDED:
             raise BrokenLog(
                 f"event {event.position.seq} is about case {event.case}, which is not open: "
@@ -100,7 +100,7 @@ class Book:
             )
         self._count(event, case)
 
-    def _apply_to(self, case: Case, event: Event) -> Case:
+    def _apply_to(self, case: CaseState, event: Event) -> CaseState:
         case.apply(event)
         if event.kind == OPENED:
             self.keep(case)
@@ -108,7 +108,7 @@ class Book:
             self.cases.pop(case.id, None)
         return case
 
-    def _count(self, event: Event, case: Case | None) -> None:
+    def _count(self, event: Event, case: CaseState | None) -> None:
         totals, body = self.totals, event.body
         if event.kind == REWARDED:
             self._rewarded(event, case)
@@ -123,7 +123,7 @@ class Book:
             if body["reward"] is not None:
                 self._learn(event.at, case, case.reward_of(body))
 
-    def _decided(self, event: Event, case: Case) -> None:
+    def _decided(self, event: Event, case: CaseState) -> None:
         totals, body = self.totals, event.body
         if event.kind == OPENED:
             totals.opened(event.at)
@@ -138,7 +138,7 @@ class Book:
         elif event.kind == OBSERVED:
             totals.counts["bought more"] += 1
 
-    def _rewarded(self, event: Event, case: Case | None) -> None:
+    def _rewarded(self, event: Event, case: CaseState | None) -> None:
         totals, body, use = self.totals, event.body, event.body["use"]
         totals.counts["rewarded"] += 1
         totals.counts[f"rewarded {use}"] += 1
@@ -149,11 +149,11 @@ class Book:
         if use in (LATE, LATE_LEARNT):
             totals.late.append(event.case)
         if use == LATE_LEARNT:
-            case = Case.embedded(self.spec.problem, event)
+            case = CaseState.from_late_reward(self.spec.problem, event)
         if use in (LEARNT, LATE_LEARNT) and case is not None:
             self._learn(event.at, case, case.reward_of(body))
 
-    def _learn(self, at: int, case: Case, reward: Reward) -> None:
+    def _learn(self, at: int, case: CaseState, reward: Reward) -> None:
         seen = case.observation()
         self.learner.learn(seen, case.action, reward.money, reward.outcome, priced=case.priced())
         self.totals.learnt(at, reward.money)
@@ -163,21 +163,28 @@ class Book:
     def _look(self, at: int) -> None:
         """Note what the policy has noticed since it was asked last."""
         policy = getattr(self.learner, "policy", None)
-        fresh = [it for it in getattr(policy, "events", ()) if it.round >= self.totals.looked]
-        for it in fresh:
-            self.totals.noticed[it.kind] += 1
-            notice = {"at": at, "round": it.round, "kind": it.kind, "feature": it.feature}
+        fresh = [
+            notice for notice in getattr(policy, "events", ()) if notice.round >= self.totals.looked
+        ]
+        for notice in fresh:
+            self.totals.noticed[notice.kind] += 1
+            notice = {
+                "at": at,
+                "round": notice.round,
+                "kind": notice.kind,
+                "feature": notice.feature,
+            }
             self.totals.notices.append(notice)
         self.totals.looked = getattr(policy, "rounds", 0)
 
-    def keep(self, case: Case) -> None:
+    def keep(self, case: CaseState) -> None:
         """Keep an open case, and its deadline in order: a clock may have been put back."""
         self.cases[case.id] = case
         insort(self._deadlines, (case.deadline, case.id))
         if len(self._deadlines) > 2 * len(self.cases) + _FEW:  # most of them were closed
-            self._deadlines = sorted((it.deadline, it.id) for it in self.cases.values())
+            self._deadlines = sorted((case.deadline, case.id) for case in self.cases.values())
 
-    def overdue(self, at: int) -> Iterator[Case]:
+    def overdue(self, at: int) -> Iterator[CaseState]:
         """Yield the cases whose deadline has passed, the earliest first."""
         for deadline, name in self._deadlines:
             if deadline >= at:

@@ -6,16 +6,16 @@ from hashlib import blake2b
 
 import numpy as np
 
-from thrifty.deciding import FEATURES
+from thrifty.decider import FEATURES
 
 
-class Keyed:
+class KeyedRandom:
     """One generator that is set anew for every call of every case.
 
     Philox is counter-based: its key is all it needs. So neither the order of the cases nor the
     process that decides makes a difference.
 
-    >>> keyed = Keyed(seed=1)
+    >>> keyed = KeyedRandom(seed=1)
     >>> first = keyed.of("a", "features").random()
     >>> keyed.of("a", "action").random() == first, keyed.of("a", "features").random() == first
     (False, True)

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
+from thrifty.case_inputs import free_codes
 from thrifty.errors import InvalidTable, ThriftyError
-from thrifty.reports import free_codes
 from thrifty.rounds import Observation
 from thrifty.service.events import OPENED, Event
 from thrifty.service.model import Model
-from thrifty.service.projection import Book
+from thrifty.service.projection import Projection
 from thrifty.specification import PolicySpec
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """What came of a replay.
 
     `same_purchase` counts the cases in which the fresh policy would have made the same first
@@ -34,7 +34,7 @@ class Replayed:
     spend: float
 
 
-def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) -> Replayed:
+def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) -> ReplayResult:
     """Let a fresh policy learn the rounds of a log, and save it as an agent.
 
     At the opening of every case it is asked what it would buy. From a case it learns everything
@@ -42,13 +42,13 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
     known from the log: there is no reward for what was not done.
     """
     model, cases, same = _Careful(spec), 0, 0
-    book = Book(spec, model)
+    projection = Projection(spec, model)
     for event in events:
         try:
             if event.kind == OPENED:
                 cases += 1
                 same += _would_buy(spec, model, event) == set(event.body["buy"])
-            book.apply(event)
+            projection.apply(event)
         except ThriftyError as error:
             raise InvalidTable(
                 f"event {event.position.seq} does not fit the policy ({error.__cause__ or error}) "
@@ -57,7 +57,9 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
             ) from error
     if save is not None:
         Agent(spec.problem, model.policy).save(save)
-    return Replayed(model.learnt, cases, same, book.totals.reward, book.totals.spend)
+    return ReplayResult(
+        model.learnt, cases, same, projection.totals.reward, projection.totals.spend
+    )
 
 
 class _Careful(Model):
@@ -80,7 +82,7 @@ class _Careful(Model):
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:
     free, former = event.body["free"], "contract" not in event.body
     known = {} if former else free_codes(spec.problem, free)
-    seen = Observation.of_free(spec.problem, known)
+    seen = Observation.from_free(spec.problem, known)
     places = model.decide(seen, step=0, case=event.case).places
     wanted = {spec.problem.feature_names[i] for i in places}
     return wanted.difference(free, spec.free) if former else wanted

@@ -60,7 +60,7 @@ class Body(BaseModel):
     """Whether a request without a body means the same as an empty object."""
 
 
-class OpeningBody(Body):
+class OpenCaseRequest(Body):
     """What is known of a case before anything is bought."""
 
     may_be_empty = True
@@ -77,7 +77,7 @@ class OpeningBody(Body):
     )
 
 
-class ObservationBody(Body):
+class ObservationRequest(Body):
     """What came of the purchase: values, and what was paid."""
 
     values: dict[Name, Value] = Field(
@@ -101,7 +101,7 @@ class ObservationBody(Body):
     )
 
 
-class RewardBody(Body):
+class RewardRequest(Body):
     """What came of the action: the reward, or the outcome from which it follows."""
 
     reward: Number | None = Field(
@@ -112,7 +112,7 @@ class RewardBody(Body):
     )
 
 
-class AbandonBody(Body):
+class AbandonRequest(Body):
     """Nothing: an empty object, or no body at all."""
 
     may_be_empty = True
@@ -121,16 +121,16 @@ class AbandonBody(Body):
 B = TypeVar("B", bound=Body)
 
 
-def parse_body(kind: type[B], data: bytes) -> tuple[B, Any]:
+def parse_request(kind: type[B], data: bytes) -> tuple[B, Any]:
     """Return a request's body, and its JSON.
 
-    >>> parse_body(RewardBody, b'{"reward": 2}')[0].reward
+    >>> parse_request(RewardRequest, b'{"reward": 2}')[0].reward
     2.0
-    >>> parse_body(RewardBody, b'{"reward": "2"}')
+    >>> parse_request(RewardRequest, b'{"reward": "2"}')
     Traceback (most recent call last):
         ...
     thrifty.errors.InvalidField: reward: Input should be a valid number.
-    >>> parse_body(RewardBody, b'[2]')
+    >>> parse_request(RewardRequest, b'[2]')
     Traceback (most recent call last):
         ...
     thrifty.errors.InvalidField: body: send an object, {...}.

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any
 
 from thrifty.problem import RewardRange
-from thrifty.service.cases import Case
+from thrifty.service.cases import CaseState
 from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
-from thrifty.service.projection import Book
+from thrifty.service.projection import Projection
 from thrifty.specification import PolicySpec
 
 _AMOUNTS: Mapping[str, Callable[[RewardRange, float], float]] = {
@@ -43,14 +43,14 @@ def _expected(body: Mapping[str, Any]) -> float | None:
     return body["price"] if body.get("buy") else None
 
 
-def case_view(spec: PolicySpec, case: Case) -> dict[str, Any]:
+def case_view(spec: PolicySpec, case: CaseState) -> dict[str, Any]:
     """Return everything known of a case, and why it was decided as it was.
 
     `buy`, `expected_price`, `values`, `costs` and `unavailable` are of all its purchases; `steps`
     has them one by one.
     """
     steps = _steps(spec, case)
-    prices = [it["expected_price"] for it in steps if it["buy"]]
+    prices = [step["expected_price"] for step in steps if step["buy"]]
     acted = case.acted
     return {
         "case": case.id,
@@ -65,23 +65,23 @@ def case_view(spec: PolicySpec, case: Case) -> dict[str, Any]:
         "buy": list(case.chosen),
         "expected_price": None if None in prices or not prices else sum(prices),
         "unit": spec.unit,
-        "values": {name: value for it in steps for name, value in it["values"].items()},
-        "costs": {name: cost for it in steps for name, cost in it["costs"].items()},
-        "unavailable": [name for it in steps for name in it["unavailable"]],
+        "values": {name: value for step in steps for name, value in step["values"].items()},
+        "costs": {name: cost for step in steps for name, cost in step["costs"].items()},
+        "unavailable": [name for step in steps for name in step["unavailable"]],
         "steps": steps,
         "action": None if acted is None else acted.body["action"],
         "outcome": _outcome(spec, case),
-        "rewards": [_reward(it) for it in case.events if it.kind == REWARDED],
+        "rewards": [_reward(event) for event in case.events if event.kind == REWARDED],
         "explain": _explained(spec, case),
-        "history": [{"at": moment(it.at), "event": it.kind} for it in case.events],
+        "history": [{"at": moment(event.at), "event": event.kind} for event in case.events],
     }
 
 
-def _steps(spec: PolicySpec, case: Case) -> list[dict[str, Any]]:
+def _steps(spec: PolicySpec, case: CaseState) -> list[dict[str, Any]]:
     """Return the purchases of a case, each with what came of it."""
     decided = case.decided
-    asking = [it for it in decided if it.body.get("buy") or it.kind == OPENED]
-    came: list[Mapping[str, Any]] = [it.body for it in decided if it.kind == OBSERVED]
+    asking = [event for event in decided if event.body.get("buy") or event.kind == OPENED]
+    came: list[Mapping[str, Any]] = [event.body for event in decided if event.kind == OBSERVED]
     came += [{}] * (len(asking) - len(came))
     return [
         {
@@ -96,7 +96,7 @@ def _steps(spec: PolicySpec, case: Case) -> list[dict[str, Any]]:
     ]
 
 
-def _outcome(spec: PolicySpec, case: Case) -> str | None:
+def _outcome(spec: PolicySpec, case: CaseState) -> str | None:
     outcomes = spec.problem.outcomes
     if case.taught is None or case.taught.outcome is None or outcomes is None:
         return None
@@ -113,7 +113,7 @@ def _reward(event: Event) -> dict[str, Any]:
     }
 
 
-def _explained(spec: PolicySpec, case: Case) -> dict[str, Any]:
+def _explained(spec: PolicySpec, case: CaseState) -> dict[str, Any]:
     """Return the policy's own reasons and the actions' values, in money."""
     acted, scale = case.acted, spec.problem.rewards
     values = None if acted is None else acted.body["action_values"]
@@ -137,20 +137,20 @@ def _in_money(scale: RewardRange, reasons: Any) -> Any:
     {'certainty': 0.9, 'reward': 0.0, 'price': 5.0}
     """
     if isinstance(reasons, list):
-        return [_in_money(scale, it) for it in reasons]
+        return [_in_money(scale, reason) for reason in reasons]
     if not isinstance(reasons, dict):
         return reasons
     return {
-        name: _AMOUNTS[name](scale, it)
-        if name in _AMOUNTS and isinstance(it, float)
-        else _in_money(scale, it)
-        for name, it in reasons.items()
+        name: _AMOUNTS[name](scale, reason)
+        if name in _AMOUNTS and isinstance(reason, float)
+        else _in_money(scale, reason)
+        for name, reason in reasons.items()
     }
 
 
-def policy_view(book: Book, *, leads: bool) -> dict[str, Any]:
+def policy_view(projection: Projection, *, leads: bool) -> dict[str, Any]:
     """Return what a policy is and what it has done so far."""
-    spec, totals = book.spec, book.totals
+    spec, totals = projection.spec, projection.totals
     declared = spec.to_dict()
     return {
         "policy": spec.name,
@@ -173,29 +173,29 @@ def policy_view(book: Book, *, leads: bool) -> dict[str, Any]:
         "groups": declared.get("groups", []),
         "bundles": declared.get("bundles", []),
         "reward_rule": declared["reward_rule"],
-        "learnt": book.model.learnt,
-        "open": len(book.cases),
+        "learnt": projection.model.learnt,
+        "open": len(projection.cases),
         "counts": dict(sorted(totals.counts.items())),
         "reward": totals.reward,
         "spend": totals.spend,
         "gain": totals.gain,
         "set_in_use": totals.set_in_use,
         "noticed": dict(sorted(totals.noticed.items())),
-        "position": book.position.seq,
+        "position": projection.position.seq,
         "leads": leads,
     }
 
 
-def activity_view(book: Book) -> dict[str, Any]:
+def activity_view(projection: Projection) -> dict[str, Any]:
     """Return what the dashboard draws."""
-    totals = book.totals
+    totals = projection.totals
     return {
-        "policy": book.spec.name,
+        "policy": projection.spec.name,
         "seconds": totals.series.width / 1e6,
         "series": totals.series.plain(),
         "notices": list(totals.notices),
         "late": list(totals.late),
-        "open": list(islice(reversed(book.cases), 20)),
+        "open": list(islice(reversed(projection.cases), 20)),
     }
 
 

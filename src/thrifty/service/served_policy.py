@@ -1,4 +1,4 @@
-"""Served policies: a book, its lease and its snapshots in this process."""
+"""Served policies: a projection, its lease and its snapshots in this process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from time import monotonic
 
 from thrifty.errors import SaveError
 from thrifty.service.events import Event, Position
-from thrifty.service.projection import Book
-from thrifty.service.snapshots import freeze, thaw
+from thrifty.service.projection import Projection
+from thrifty.service.snapshots import prepare_snapshot, restore_snapshot
 from thrifty.service.stores.base import Lease, Store
 from thrifty.specification import PolicySpec
 
@@ -18,10 +18,10 @@ log = logging.getLogger("thrifty.service")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a desk works; the defaults suit one process on one machine."""
+class EngineSettings:
+    """How a engine works; the defaults suit one process on one machine."""
 
-    most_open: int = 100_000
+    max_open: int = 100_000
     """Cases that a policy may have open at once."""
     tick: float = 0.25
     """Seconds between two looks at deadlines, leases and snapshots."""
@@ -36,9 +36,9 @@ class Settings:
 
 @dataclass
 class ServedPolicy:
-    """A book, and what belongs to it in this process alone."""
+    """A projection, and what belongs to it in this process alone."""
 
-    book: Book
+    projection: Projection
     lease: Lease | None = None
     snapshot_time: float = field(default_factory=monotonic)
     settling: set[str] = field(default_factory=set)
@@ -47,7 +47,7 @@ class ServedPolicy:
     passed: int = 0
     """Events of all policies since then."""
 
-    def snapshot_due(self, settings: Settings) -> bool:
+    def snapshot_due(self, settings: EngineSettings) -> bool:
         """Whether enough has happened, or enough time has passed, since the last snapshot."""
         every, seconds = settings.snapshot_events, monotonic() - self.snapshot_time
         waited = self.news > 0 and seconds >= settings.snapshot_seconds
@@ -59,22 +59,22 @@ class ServedPolicy:
         """Copy what a snapshot needs now, and return what writes it, in any thread."""
         lease = self.lease
         assert lease is not None, "only who holds the lease saves snapshots"
-        spec, pack = self.book.spec, freeze(self.book, store.id, last)
+        spec, pack = self.projection.spec, prepare_snapshot(self.projection, store.id, last)
         self.snapshot_time, self.news, self.passed = monotonic(), 0, 0
         return lambda: store.save_snapshot(spec, position, pack(), lease)
 
     def hand_over(self, store: Store, holder: str) -> None:
         """Let the lease end now, so that the next holder need not wait for it."""
         if self.lease is not None:
-            store.acquire(self.book.spec.id, holder, 0)
+            store.acquire(self.projection.spec.id, holder, 0)
             self.lease = None
 
 
-def recovered(store: Store, spec: PolicySpec) -> Book:
-    """Return the book of the newest snapshot that holds, or an empty one."""
+def recover_projection(store: Store, spec: PolicySpec) -> Projection:
+    """Return the projection of the newest snapshot that holds, or an empty one."""
     for data in store.snapshots(spec):
         try:
-            return thaw(data, spec, store)
+            return restore_snapshot(data, spec, store)
         except SaveError as error:
             log.warning("a snapshot is not used, the log is read instead: %s", error)
-    return Book(spec)
+    return Projection(spec)

@@ -1,4 +1,4 @@
-"""Snapshots of a book: a short cut past the log, never trusted unless every check holds."""
+"""Snapshots of a projection: a short cut past the log, never trusted unless every check holds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from thrifty.archive import pack_archive, unpack_archive
 from thrifty.errors import DamagedFile, ForeignFile, ThriftyError, UnsupportedVersion
-from thrifty.saving import pack_archive, unpack_archive
-from thrifty.service.cases import Case
+from thrifty.service.cases import CaseState
 from thrifty.service.events import Event, Position
-from thrifty.service.projection import Book
+from thrifty.service.projection import Projection
 from thrifty.service.totals import Totals
 from thrifty.specification import PolicySpec
 
@@ -34,21 +34,21 @@ class Log(Protocol):
         """Return the next events."""
 
 
-def freeze(book: Book, store: str, last: Event | None) -> Callable[[], bytes]:
+def prepare_snapshot(projection: Projection, store: str, last: Event | None) -> Callable[[], bytes]:
     """Copy what changes, and return what makes the snapshot of it, in any thread.
 
-    `last` is the newest event of the log, of whichever policy; all up to it are in the book.
+    `last` is the newest event of the log, of whichever policy; all up to it are in the projection.
     """
     manifest = {
         "kind": KIND,
         "store": store,
-        "spec": book.spec.digest,
-        "policy": book.spec.id,
+        "spec": projection.spec.digest,
+        "policy": projection.spec.id,
         "last": None if last is None else [*last.position, last.case, last.step],
-        "cases": [(case.id, case.step) for case in book.cases.values()],
-        "totals": book.totals.to_dict(),
+        "cases": [(case.id, case.step) for case in projection.cases.values()],
+        "totals": projection.totals.to_dict(),
     }
-    state = book.model.state()
+    state = projection.model.state()
     return lambda: seal(pack_archive(manifest, state))
 
 
@@ -68,23 +68,23 @@ def _opened(data: bytes) -> bytes:
     return archive
 
 
-def thaw(data: bytes, spec: PolicySpec, log: Log) -> Book:
-    """Return the book of a snapshot, or say why it cannot be trusted."""
+def restore_snapshot(data: bytes, spec: PolicySpec, log: Log) -> Projection:
+    """Return the projection of a snapshot, or say why it cannot be trusted."""
     if len(data) > SIZE_LIMIT:
         raise DamagedFile(f"the snapshot has {len(data)} bytes: none is as large as that.")
     manifest, state = unpack_archive(_opened(data), Path(f"the snapshot of {spec.id}"))
     _require_ours(manifest, spec, log)
     try:
-        book = Book(spec)
-        book.model.restore(state)
-        book.totals = Totals.from_dict(manifest["totals"])
-        book.position = _position(manifest["last"], log)
-        _restore_cases(book, manifest["cases"], log)
+        projection = Projection(spec)
+        projection.model.restore(state)
+        projection.totals = Totals.from_dict(manifest["totals"])
+        projection.position = _position(manifest["last"], log)
+        _restore_cases(projection, manifest["cases"], log)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, ThriftyError):
             raise
         raise DamagedFile(f"the snapshot of {spec.id} does not fit its log ({error!r}).") from error
-    return book
+    return projection
 
 
 def _require_ours(manifest: Mapping[str, Any], spec: PolicySpec, log: Log) -> None:
@@ -100,16 +100,18 @@ def _position(last: Sequence[Any] | None, log: Log) -> Position:
         return Position()
     transaction, seq, case, step = last
     found = log.read(Position(transaction, seq - 1), 1)
-    if [(it.position, it.case, it.step) for it in found] != [((transaction, seq), case, step)]:
+    if [(event.position, event.case, event.step) for event in found] != [
+        ((transaction, seq), case, step)
+    ]:
         raise DamagedFile("the snapshot is not of this log, which may be an older copy.")
     return found[0].position
 
 
-def _restore_cases(book: Book, listed: Sequence[Any], log: Log) -> None:
+def _restore_cases(projection: Projection, listed: Sequence[Any], log: Log) -> None:
     steps = {str(name): int(step) for name, step in listed}
     found = log.cases(list(steps))
     for name, step in steps.items():
-        case = Case.of(book.spec.problem, found[name][:step])
-        if case.step != step or case.opened.policy != book.spec.name:
+        case = CaseState.from_events(projection.spec.problem, found[name][:step])
+        if case.step != step or case.opened.policy != projection.spec.name:
             raise DamagedFile(f"the snapshot knows more of case {name} than the log does.")
-        book.keep(case)
+        projection.keep(case)

@@ -145,7 +145,7 @@ class Totals:
             "unavailable": dict(self.unavailable),
             "spend_on": dict(self.spend_on),
             "series": self.series.to_list(),
-            "recent": [list(it) for it in self.recent],
+            "recent": [list(names) for names in self.recent],
             "late": list(self.late),
             "noticed": dict(self.noticed),
             "notices": list(self.notices),

@@ -18,7 +18,7 @@ from thrifty.kernels.shared import out_of_fold as kernel
 from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, Scout
 from thrifty.policies.compiled import CompiledPolicy
-from thrifty.policies.scout import Event
+from thrifty.policies.scout import ScoutEvent
 from thrifty.tables.cases import Cases
 from thrifty.worth.selection import (
     Z_95,
@@ -125,7 +125,7 @@ class Backtest:
         1 if all cases were replayed.
     results : tuple of StrategyResult
         What each strategy earned and paid.
-    events : tuple of Event
+    events : tuple of ScoutEvent
         What Scout noticed in its first run.
     price_changes : tuple of PriceChange
         Changes of prices that vary by case.
@@ -142,7 +142,7 @@ class Backtest:
     cases: Cases
     every: int
     results: tuple[StrategyResult, ...]
-    events: tuple[Event, ...]
+    events: tuple[ScoutEvent, ...]
     price_changes: tuple[PriceChange, ...]
     fixed_set: FeatureSet
     n_first: int

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
-import shutil
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from thrifty._version import __version__
 from thrifty.errors import SaveError
+from thrifty.files import atomic_write
+from thrifty.json_values import to_json_value
 from thrifty.policy_file import Comments, to_toml
 from thrifty.tables.cases import Cases
 from thrifty.tables.completion import AGENT, POLICY, complete_policy_file
@@ -91,28 +91,22 @@ def write_report(evaluation: Evaluation, folder: Path, *, name: str, command: st
     SaveError
         If the folder cannot be written.
     """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        # Files are written next to the folder and then moved, so a full disk leaves no half report.
-        drafts = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            content = json.dumps(as_json(evaluation, command), indent=2, ensure_ascii=False)
-            (drafts / JSON).write_text(content + "\n", encoding="utf-8")
-            (drafts / PAGE).write_text(html_report(evaluation, name, command), encoding="utf-8")
-            policy = complete_policy_file(evaluation.cases, name=name, seed=evaluation.seed)
-            (drafts / POLICY).write_text(to_toml(policy, _COMMENTS), encoding="utf-8")
-            evaluation.backtest.agent.save(drafts / AGENT)
-            folder.mkdir(exist_ok=True)
-            for file in FILES:
-                (drafts / file).replace(folder / file)
-        finally:
-            shutil.rmtree(drafts, ignore_errors=True)
-    except OSError as error:
-        raise SaveError(
-            f"{folder} cannot be written ({error.strerror or error}): choose another folder with "
-            "--out, one that is writable and has enough space."
-        ) from error
-    return [folder / file for file in FILES]
+    policy = complete_policy_file(evaluation.cases, name=name, seed=evaluation.seed)
+    content = json.dumps(as_json(evaluation, command), indent=2, ensure_ascii=False)
+    texts = {
+        JSON: content + "\n",
+        PAGE: html_report(evaluation, name, command),
+        POLICY: to_toml(policy, _COMMENTS),
+    }
+    paths = [folder / file for file in (*texts, AGENT)]
+    with ExitStack() as stack:
+        *drafts, agent = [
+            stack.enter_context(atomic_write(path, make_folder=True)) for path in paths
+        ]
+        for draft, text in zip(drafts, texts.values(), strict=True):
+            draft.write_text(text, encoding="utf-8")
+        evaluation.backtest.agent.save(agent)
+    return paths
 
 
 def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
@@ -165,7 +159,7 @@ def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
         },
         "replay": _backtest(evaluation, evaluation.backtest),
     }
-    return _finite(content)  # type: ignore[no-any-return]
+    return to_json_value(content)  # type: ignore[no-any-return]
 
 
 def _later_half(evaluation: Evaluation) -> dict[str, Any] | None:
@@ -247,12 +241,3 @@ def _result(evaluation: Evaluation, result: StrategyResult) -> dict[str, Any]:
         if rates is None
         else dict(zip(evaluation.cases.names, rates.tolist(), strict=True)),
     }
-
-
-def _finite(value: Any) -> Any:
-    """Return JSON values; NaN and infinity become null."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

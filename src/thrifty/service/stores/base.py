@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from thrifty.errors import BrokenLog, InvalidSpec, StoreError, StoreUnavailable, UnsupportedVersion
+from thrifty.json_values import compact_json
 from thrifty.service.events import Event, Position, now
 from thrifty.service.stores import schema
 from thrifty.service.stores.schema import events, facts, policies
@@ -127,10 +128,10 @@ class Store(ABC):
         With it come the earlier events of its case.
         """
         earlier = events.alias("earlier")
-        mine = [it.label(f"d_{it.name}") for it in events.c]
+        mine = [column.label(f"d_{column.name}") for column in events.c]
         before = sa.and_(earlier.c.case_id == events.c.case_id, earlier.c.step < events.c.step)
         query = (
-            sa.select(*mine, *(it.label(f"e_{it.name}") for it in earlier.c))
+            sa.select(*mine, *(column.label(f"e_{column.name}") for column in earlier.c))
             .join(earlier, before, isouter=True)
             .where(
                 events.c.tenant == spec.tenant,
@@ -142,10 +143,10 @@ class Store(ABC):
         )
         with unavailable(), self.engine.connect() as connection:
             rows = (row._mapping for row in connection.execute(query))
-            for _, some in groupby(rows, key=lambda it: it["d_seq"]):
+            for _, some in groupby(rows, key=lambda row: row["d_seq"]):
                 first, *others = some
-                there = [it for it in (first, *others) if it["e_seq"] is not None]
-                yield _labelled(first, "d_"), [_labelled(it, "e_") for it in there]
+                there = [row for row in (first, *others) if row["e_seq"] is not None]
+                yield _labelled(first, "d_"), [_labelled(row, "e_") for row in there]
 
     def count(self) -> int:
         """Return the number of events."""
@@ -186,7 +187,9 @@ class Store(ABC):
     def _insert_new(self, connection: sa.Connection, rows: list[dict[str, Any]]) -> Places:
         """Insert the events whose step and key are free, and return where they stand."""
         inserted = connection.execute(self._insertion, rows).all()
-        return {(it.case_id, it.step, it.key): Position(it.transaction, it.seq) for it in inserted}
+        return {
+            (row.case_id, row.step, row.key): Position(row.transaction, row.seq) for row in inserted
+        }
 
     def _migrate(self, connection: sa.Connection, *, create: bool) -> None:
         found = _revision(connection)
@@ -250,7 +253,7 @@ def to_row(event: Event) -> dict[str, Any]:
         "basis": event.basis,
         "key": event.key,
         "request": event.request,
-        "body": json.dumps(event.body, separators=(",", ":"), allow_nan=False),
+        "body": compact_json(event.body),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from thrifty.checks.failing import require, require_refused, run_checks
+from thrifty.checks.runner import require, require_refused, run_checks
 from thrifty.errors import InvalidSpec
 from thrifty.problem import Feature, Problem
 from thrifty.service.events import ABANDONED, OBSERVED, OPENED, START, Event
@@ -42,9 +42,9 @@ def draft(case: str, step: int = 0, kind: str = OPENED, key: str | None = None) 
 def events_come_back_as_they_were(store: Store) -> None:
     """Return what was appended, in order, with positions that rise."""
     drafts = [draft(f"order-{k}", key=f"order-{k}") for k in range(700)]
-    written = [it for it in store.append(drafts) if it is not None]
+    written = [event for event in store.append(drafts) if event is not None]
     require(len(written) == len(drafts), f"{len(drafts)} were appended, {len(written)} written")
-    places = [it.position for it in written]
+    places = [event.position for event in written]
     require(places == sorted(set(places)), "the positions do not rise")
     found: list[Event] = []
     while chunk := store.read(found[-1].position if found else START, 100):
@@ -76,7 +76,7 @@ def cases_are_whole(store: Store) -> None:
     store.append([draft("whole"), draft("whole", 1, OBSERVED), draft("whole", 2, ABANDONED)])
     found = store.cases(["whole", "unknown"])
     require(list(found) == ["whole"], f"asked for one known case, got {list(found)}")
-    steps = [it.step for it in found["whole"]]
+    steps = [event.step for event in found["whole"]]
     require(steps == [0, 1, 2], f"the steps of a case came as {steps}")
 
 
@@ -101,7 +101,8 @@ def decisions_come_by_what_was_learnt(store: Store) -> None:
         ]
     )
     found = [
-        (it.case, it.step, [one.step for one in earlier]) for it, earlier in store.decisions(SPEC)
+        (event.case, event.step, [one.step for one in earlier])
+        for event, earlier in store.decisions(SPEC)
     ]
     wanted = [("sooner", 0, []), ("sooner", 1, [0]), ("later", 0, []), ("sooner", 2, [0, 1])]
     require(found == wanted, f"decisions came as {found}")

@@ -45,8 +45,8 @@ _RENUMBERING = (  # in two steps: a number must not be taken while another event
     "UPDATE events SET seq = -seq",
     "DELETE FROM snapshots",  # they stand at the old numbers
 )
-_HURRIED = "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
-_UNHURRIED = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
+SERVICE_OPTIONS = "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
+READER_OPTIONS = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
 """A service answers or says that it cannot; an audit of a long log sorts it for minutes."""
 _NOW = sa.func.extract("epoch", sa.func.clock_timestamp())
 
@@ -57,6 +57,7 @@ class PostgresStore(Store):
     exclusive = False
 
     def __init__(self, url: str, *, create: bool = True, read_only: bool = False) -> None:
+        options = READER_OPTIONS if read_only else SERVICE_OPTIONS
         address = sa.make_url(url).set(drivername="postgresql+psycopg")
         engine = sa.create_engine(
             address,
@@ -66,7 +67,7 @@ class PostgresStore(Store):
             connect_args={
                 "connect_timeout": 5,
                 "application_name": "thrifty",
-                "options": f"{_UNHURRIED if read_only else _HURRIED} -c synchronous_commit=on",
+                "options": f"{options} -c synchronous_commit=on",
             },
         )
         super().__init__(engine, create=create)
@@ -78,7 +79,9 @@ class PostgresStore(Store):
             if lease is not None:
                 _require(connection, lease)
             places = self._insert_new(connection, rows)
-        missing = [it.case for it in drafts if (it.case, it.step, it.key) not in places]
+        missing = [
+            draft.case for draft in drafts if (draft.case, draft.step, draft.key) not in places
+        ]
         known = self.cases(missing) if missing else {}
         return [_placed(draft, places, known) for draft in drafts]
 
@@ -208,5 +211,5 @@ def _placed(draft: Event, places: Places, known: dict[str, list[Event]]) -> Even
     position = places.pop((draft.case, draft.step, draft.key), None)
     if position is not None:
         return replace(draft, position=position)
-    found = next((it for it in known.get(draft.case, ()) if it.step == draft.step), None)
+    found = next((event for event in known.get(draft.case, ()) if event.step == draft.step), None)
     return found if found is not None and found.same_as(draft) else None

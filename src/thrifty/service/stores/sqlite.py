@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from thrifty.errors import SaveError, StoreError, StoreInUse, StoreUnavailable
-from thrifty.saving import replace_file
+from thrifty.files import replace_file
 from thrifty.service.events import Event, Position
 from thrifty.service.snapshots import SIZE_LIMIT
 from thrifty.service.stores.base import CHUNK, Lease, Places, Store, to_event, to_row, unavailable
@@ -91,7 +91,7 @@ class SqliteStore(Store):
             self._folder.mkdir(exist_ok=True)
             replace_file(newest, data)
             files = self._files(spec)
-            kept = [it for it in files if it <= newest][-_KEPT:]
+            kept = [path for path in files if path <= newest][-_KEPT:]
             for other in set(files).difference(kept):
                 other.unlink(missing_ok=True)
         except (OSError, SaveError) as error:

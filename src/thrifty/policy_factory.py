@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.archive import unpack_archive
 from thrifty.errors import (
     ForeignFile,
     InvalidParameter,
@@ -18,10 +19,10 @@ from thrifty.errors import (
     ThriftyError,
     UnsupportedVersion,
 )
+from thrifty.json_values import to_json_value
 from thrifty.policies import policy_named, registered_name
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.saving import unpack_archive
 from thrifty.seeds import Seed
 from thrifty.simulation import policy_maker, require_parameters
 from thrifty.specification import PolicySpec
@@ -30,7 +31,7 @@ AGENT, FORMAT = "agent", 2
 """The kind and the format of an archive with a saved agent; release 0.1 wrote no format."""
 
 
-def policy_of_name(
+def policy_from_name(
     policy: str | Callable[..., Policy],
     problem: Problem,
     seed: Seed,
@@ -61,7 +62,7 @@ def scaled_parameters(
     }
 
 
-def policy_of_saved(spec: PolicySpec, data: bytes) -> Policy:
+def policy_from_saved_agent(spec: PolicySpec, data: bytes) -> Policy:
     """Return the policy of a saved agent, for the problem of the specification."""
     manifest, state = unpack_archive(data, Path(f"the saved agent of {spec.name!r}"))
     require_agent(manifest, f"the saved agent of {spec.name!r}")
@@ -82,7 +83,7 @@ def policy_of_saved(spec: PolicySpec, data: bytes) -> Policy:
                 f"{name} = {value!r} on the policy's own scale, and the saved agent was made with "
                 f"{before!r}: leave it out, or save an agent anew."
             )
-    return restored_policy(spec.problem, saved, state, None)
+    return restore_policy(spec.problem, saved, state, None)
 
 
 def require_agent(manifest: Mapping[str, Any], where: str) -> None:
@@ -118,7 +119,7 @@ def _nearly(one: Any, other: Any) -> bool:
     return _is_number(one) and _is_number(other) and math.isclose(one, other)
 
 
-def restored_policy(
+def restore_policy(
     problem: Problem,
     saved: Mapping[str, Any],
     state: Mapping[str, NDArray[Any]],
@@ -152,21 +153,12 @@ def _restore_generator(policy: Policy, state: Mapping[str, Any]) -> None:
     policy.rng.bit_generator.state = state
 
 
-def described_policy(policy: Policy) -> dict[str, Any]:
-    """Return what `restored_policy` needs besides the state, as JSON values."""
+def describe_policy(policy: Policy) -> dict[str, Any]:
+    """Return what `restore_policy` needs besides the state, as JSON values."""
     return {
         "name": registered_name(policy),
         "class": type(policy).__qualname__,
-        "parameters": _plain(policy.parameters),
+        "parameters": to_json_value(policy.parameters, allow_nan=True),
         "rounds": policy.rounds,
-        "generator": _plain(policy.rng.bit_generator.state),
+        "generator": to_json_value(policy.rng.bit_generator.state, allow_nan=True),
     }
-
-
-def _plain(value: Any) -> Any:
-    """Return numpy's numbers and arrays as JSON values."""
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from thrifty import saving
+from thrifty import archive
+from thrifty.archive import read_archive, write_archive
 from thrifty.errors import DamagedFile, ForeignFile, SaveError, UnsupportedVersion
-from thrifty.saving import read_archive, write_archive
 
 RECORD = np.dtype([("count", "<i8"), ("mean", "<f8", (2,)), ("name", "<U3")])
 MANIFEST = {"kind": "test", "rng": {"state": 2**127 + 1}, "ratio": 0.1, "none": None, "é": ["ü"]}
@@ -122,19 +122,19 @@ def test_many_changed_bytes_are_noticed(saved: Path, tmp_path: Path) -> None:
 
 def test_a_truncated_file_is_damaged(saved: Path, tmp_path: Path) -> None:
     data = saved.read_bytes()
-    for length in {*range(saving._HEAD_WITHIN, len(data), 7), *range(len(data) - 60, len(data))}:
+    for length in {*range(archive._HEAD_WITHIN, len(data), 7), *range(len(data) - 60, len(data))}:
         assert read_or_refuse(tmp_path / "cut", data[:length]) == "DamagedFile"
-    for length in range(saving._HEAD_WITHIN):
+    for length in range(archive._HEAD_WITHIN):
         assert read_or_refuse(tmp_path / "cut", data[:length]) == "ForeignFile"
 
 
 def repacked(path: Path, change: Any) -> bytes:
     """Unpack the members, let `change` edit them, and pack them with correct zip checksums."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
     manifest = members.pop("manifest.json")
     change(members)
-    return saving._pack(members.pop("manifest.json", manifest), members)
+    return archive._pack(members.pop("manifest.json", manifest), members)
 
 
 def test_members_are_exactly_those_of_the_manifest(saved: Path, tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_members_are_exactly_those_of_the_manifest(saved: Path, tmp_path: Path) 
 
 def resealed(path: Path, **changes: Any) -> bytes:
     def change(members: dict[str, bytes]) -> None:
-        with zipfile.ZipFile(path) as archive:
-            envelope = {**json.loads(archive.read("manifest.json")), **changes}
+        with zipfile.ZipFile(path) as file:
+            envelope = {**json.loads(file.read("manifest.json")), **changes}
         members["manifest.json"] = json.dumps(envelope, separators=(",", ":")).encode()
 
     return repacked(path, change)
@@ -229,7 +229,7 @@ def test_what_cannot_be_stored_is_refused_before_writing(tmp_path: Path) -> None
 
 def test_a_forged_member_is_damaged(saved: Path, tmp_path: Path) -> None:
     (tmp_path / "forged").write_bytes(
-        saving._pack(saving._sealed({}, {"a.npy": b"x"}), {"a.npy": b"x"})
+        archive._pack(archive._sealed({}, {"a.npy": b"x"}), {"a.npy": b"x"})
     )
     with pytest.raises(DamagedFile, match="no array"):
         read_archive(tmp_path / "forged")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.lifecycle import Decision
+from thrifty.case_record import Decision
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
 
@@ -63,10 +63,11 @@ class Decider:
             self._draw_for(case, FEATURES, step)
             purchase = policy.choose_features(scaled if step or seen.mask.any() else None)
             reasons = policy.reasons(purchase, scaled)
-            places = tuple(np.flatnonzero(purchase.mask).tolist())
+            # For a few features a list is several times as fast as numpy.flatnonzero.
+            places = tuple([i for i, buy in enumerate(purchase.mask.tolist()) if buy])
             if places:
                 return Decision(places, purchase.purpose, reasons)
-            scaled = Observation.trusted(scaled.codes, scaled.costs, purchase.purpose)
+            scaled = Observation.unchecked(scaled.codes, scaled.costs, purchase.purpose)
         values = policy.action_values(scaled)
         self._draw_for(case, ACTION, step)
         action = policy.choose_action(scaled, available=available)
@@ -96,7 +97,7 @@ class Decider:
     def _scaled(self, seen: Observation) -> Observation:
         if self._scale.is_unit:
             return seen
-        return Observation.trusted(seen.codes, seen.costs / self._scale.span, seen.purpose)
+        return Observation.unchecked(seen.codes, seen.costs / self._scale.span, seen.purpose)
 
     def _draw_for(self, case: Any, call: str, step: int) -> None:
         """Set the policy's generator for a call; here it just goes on."""

@@ -29,8 +29,8 @@ from thrifty.errors import (
 
 T = TypeVar("T")
 
-_MOST_WAITED = 30.0
-REPEATED = (408, 429, 500, 502, 503, 504)
+_MAX_WAIT = 30.0
+RETRIED_STATUSES = (408, 429, 500, 502, 503, 504)
 _ERRORS: Mapping[str, type[ThriftyError]] = {
     "invalid": InvalidInput,
     "key_reused": KeyReused,
@@ -44,7 +44,7 @@ _ERRORS: Mapping[str, type[ThriftyError]] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class RewardReceipt:
     """What became of a reward.
 
     Parameters
@@ -70,14 +70,14 @@ class Call(Generic[T]):
     body: Mapping[str, Any] | None = None
     key: str | None = None
 
-    def sent_with(self, secret: str | None) -> dict[str, Any]:
+    def request_arguments(self, secret: str | None) -> dict[str, Any]:
         """Return the arguments of httpx's `request`."""
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
         if self.key is not None:
             headers["Idempotency-Key"] = self.key
         return {"method": self.method, "url": self.path, "json": self.body, "headers": headers}
 
-    def answered(self, response: httpx.Response) -> T:
+    def read_response(self, response: httpx.Response) -> T:
         """Return what the answer says, or raise what it complains of."""
         if not response.is_success:
             raise _error(response)
@@ -152,10 +152,15 @@ def observe(
 
 def tell(
     case: Case | str, reward: float | None, outcome: str | None, key: str | None
-) -> Call[Told]:
+) -> Call[RewardReceipt]:
     """Report what came of the action."""
     body = {"reward": reward, "outcome": outcome}
-    return _write(f"{_path(case)}/reward", body, lambda it: Told(it["use"], it["late"]), key)
+    return _write(
+        f"{_path(case)}/reward",
+        body,
+        lambda content: RewardReceipt(content["use"], content["late"]),
+        key,
+    )
 
 
 def abandon(case: Case | str, key: str | None) -> Call[None]:
@@ -168,17 +173,17 @@ def explain(case: Case | str) -> Call[dict[str, Any]]:
     return Call("GET", _path(case), dict)
 
 
-def case_again(case: Case | str) -> Call[Case]:
+def get_case(case: Case | str) -> Call[Case]:
     """Ask what to do next in a case."""
     return Call("GET", _path(case), _case_of_view)
 
 
-def policy_view(name: str) -> Call[dict[str, Any]]:
+def get_policy(name: str) -> Call[dict[str, Any]]:
     """Ask what a policy is and what it has done."""
     return Call("GET", f"/v1/policies/{_quoted(name)}", dict)
 
 
-def only_policy() -> Call[str]:
+def single_policy() -> Call[str]:
     """Ask which policy is the only one."""
     return Call("GET", "/v1/policies", _only)
 
@@ -219,7 +224,7 @@ def _case_of_view(content: Any) -> Case:
 
 
 def _only(content: Any) -> str:
-    names = [it["policy"] for it in content]
+    names = [policy["policy"] for policy in content]
     if len(names) != 1:
         raise InvalidInput(
             f"the service has the policies {', '.join(map(repr, names)) or '(none)'}: say which "
@@ -228,18 +233,18 @@ def _only(content: Any) -> str:
     return str(names[0])
 
 
-def pauses(retries: int) -> Iterator[float]:
+def retry_delays(retries: int) -> Iterator[float]:
     """Yield how long to wait before each further try: twice as long each time, 2 s at the most."""
     return (min(2.0, 0.05 * 2**k) for k in range(retries))
 
 
-def asked_to_wait(response: httpx.Response) -> float:
+def retry_after(response: httpx.Response) -> float:
     """Return the seconds of Retry-After, within reason; dates are not looked at."""
     asked = response.headers.get("retry-after", "")
-    return min(float(asked), _MOST_WAITED) if asked.isdecimal() else 0.0
+    return min(float(asked), _MAX_WAIT) if asked.isdecimal() else 0.0
 
 
-def unreachable(error: httpx.TransportError, key: str | None) -> StoreUnavailable:
+def unreachable_error(error: httpx.TransportError, key: str | None) -> StoreUnavailable:
     """Return the error for a service that did not answer; the request may be repeated."""
     again = "" if key is None else f"; it may have been done, so repeat it with key={key!r}"
     return StoreUnavailable(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import OutOfTurn, RoundClosed
+from thrifty.json_values import to_json_value
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
 
@@ -38,7 +39,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class PurchaseResult:
     """What came of a purchase: codes of what could be had, and what was paid."""
 
     codes: Mapping[int, int]
@@ -47,13 +48,13 @@ class Bought:
 
 
 @dataclass(slots=True)
-class Look:
+class PurchaseStep:
     """One purchase of a case: what was asked for and why, and what came of it."""
 
     places: tuple[int, ...]
     purpose: int
     reasons: Reasons | None = field(default=None, repr=False, compare=False)
-    bought: Bought | None = None
+    bought: PurchaseResult | None = None
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ class CaseRecord:
 
     id: int | str
     free: Mapping[int, int]
-    looks: list[Look] = field(default_factory=list)
+    steps: list[PurchaseStep] = field(default_factory=list)
     purpose: int = 0
     status: str = OPEN
     end: str | None = None
@@ -76,27 +77,27 @@ class CaseRecord:
     @property
     def places(self) -> tuple[int, ...]:
         """The features to buy now."""
-        if self.action is not None or self.status == CLOSED or not self.looks:
+        if self.action is not None or self.status == CLOSED or not self.steps:
             return ()
-        return self.looks[-1].places
+        return self.steps[-1].places
 
     def owned(self) -> list[int]:
         """Return the positions of what was bought so far."""
-        return [i for look in self.looks if look.bought for i in look.bought.codes]
+        return [i for step in self.steps if step.bought for i in step.bought.codes]
 
     def decide(self, decision: Decision) -> None:
         """Take the policy's decision: the next purchase, or the action."""
         if decision.purpose != self.purpose:
             self.purpose, self.seen = decision.purpose, None
-        if decision.action is None or not self.looks:
-            self.looks.append(Look(decision.places, decision.purpose, decision.reasons))
+        if decision.action is None or not self.steps:
+            self.steps.append(PurchaseStep(decision.places, decision.purpose, decision.reasons))
         if decision.action is not None:
             self.status, self.action = ACTED, decision.action
             self.action_values = decision.action_values
 
-    def observe(self, bought: Bought) -> None:
+    def observe(self, bought: PurchaseResult) -> None:
         """Take what came of the purchase."""
-        self.looks[-1].bought = bought
+        self.steps[-1].bought = bought
         self.seen = None
 
     def close(self, end: str) -> None:
@@ -106,22 +107,22 @@ class CaseRecord:
     def observation(self, n_features: int) -> Observation:
         """Return all that is known: free features have no cost, bought ones theirs, in money."""
         if self.seen is None:
-            self.seen = self.observing(n_features, None)
+            self.seen = self.observation_after(n_features, None)
         return self.seen
 
-    def observing(self, n_features: int, more: Bought | None) -> Observation:
+    def observation_after(self, n_features: int, more: PurchaseResult | None) -> Observation:
         """Return what would be known if `more` came of the purchase."""
         codes, costs = [-1] * n_features, [math.nan] * n_features
         for i, code in self.free.items():
             codes[i] = code
-        made = [look.bought for look in self.looks]
+        made = [step.bought for step in self.steps]
         for bought in (*made, more):
             if bought is not None:
                 for i, cost in bought.costs.items():
                     costs[i] = cost
                 for i, code in bought.codes.items():
                     codes[i] = code
-        return Observation.trusted(np.array(codes), np.array(costs), self.purpose)
+        return Observation.unchecked(np.array(codes), np.array(costs), self.purpose)
 
     def require_open(self) -> None:
         """Refuse to observe anything in a case that has its action."""
@@ -148,7 +149,7 @@ class CaseRecord:
                 "nothing."
             )
 
-    def explained(self, problem: Problem) -> dict[str, Any]:
+    def explain(self, problem: Problem) -> dict[str, Any]:
         """Return the case by names, as JSON values."""
         features, outcomes = problem.features, problem.outcomes
         return {
@@ -156,7 +157,7 @@ class CaseRecord:
             "status": self.status,
             "end": self.end,
             "free": {features[i].name: features[i].levels[k] for i, k in self.free.items()},
-            "steps": [_explained(look, problem) for look in self.looks],
+            "steps": [_explain_step(step, problem) for step in self.steps],
             "action": None if self.action is None else problem.actions[self.action],
             "action_values": _named_values(problem, self.action_values),
             "reward": self.reward,
@@ -171,8 +172,8 @@ class CaseRecord:
         return {
             **plain,
             "free": list(self.free.items()),
-            "looks": [_plain_look(look) for look in self.looks],
-            "action_values": finite_values(self.action_values),
+            "looks": [_step_to_dict(step) for step in self.steps],
+            "action_values": to_json_value(self.action_values),
             "reward": self.reward,
             "outcome": self.outcome,
         }
@@ -184,7 +185,7 @@ class CaseRecord:
         return cls(
             id=plain["id"],
             free={int(i): int(code) for i, code in plain["free"]},
-            looks=[_look_of(it) for it in plain["looks"]],
+            steps=[_step_from_dict(it) for it in plain["looks"]],
             purpose=plain["purpose"],
             status=plain["status"],
             end=plain["end"],
@@ -195,52 +196,45 @@ class CaseRecord:
         )
 
 
-def finite_values(values: NDArray[np.float64] | None) -> list[float | None] | None:
-    """Return values for JSON, which has no infinity: an action never tried gets None."""
-    if values is None:
-        return None
-    return [value if math.isfinite(value) else None for value in values.tolist()]
-
-
 def _named_values(
     problem: Problem, values: NDArray[np.float64] | None
 ) -> dict[str, float | None] | None:
-    finite = finite_values(values)
+    finite = to_json_value(values)
     return None if finite is None else dict(zip(problem.actions, finite, strict=True))
 
 
-def _explained(look: Look, problem: Problem) -> dict[str, Any]:
-    features, bought = problem.features, look.bought
+def _explain_step(step: PurchaseStep, problem: Problem) -> dict[str, Any]:
+    features, bought = problem.features, step.bought
     codes = {} if bought is None else bought.codes
     return {
-        "buy": [features[i].name for i in look.places],
-        "purpose": look.purpose,
-        "reasons": None if look.reasons is None else look.reasons(),
+        "buy": [features[i].name for i in step.places],
+        "purpose": step.purpose,
+        "reasons": None if step.reasons is None else step.reasons(),
         "values": {features[i].name: features[i].levels[code] for i, code in codes.items()},
         "costs": {} if bought is None else {features[i].name: c for i, c in bought.costs.items()},
         "unavailable": []
         if bought is None
-        else [features[i].name for i in look.places if i not in codes],
+        else [features[i].name for i in step.places if i not in codes],
     }
 
 
-def _plain_look(look: Look) -> dict[str, Any]:
-    bought = look.bought
+def _step_to_dict(step: PurchaseStep) -> dict[str, Any]:
+    bought = step.bought
     return {
-        "places": list(look.places),
-        "purpose": look.purpose,
-        "reasons": None if look.reasons is None else look.reasons(),
+        "places": list(step.places),
+        "purpose": step.purpose,
+        "reasons": None if step.reasons is None else step.reasons(),
         "codes": None if bought is None else list(bought.codes.items()),
         "costs": None if bought is None else list(bought.costs.items()),
     }
 
 
-def _look_of(plain: Mapping[str, Any]) -> Look:
+def _step_from_dict(plain: Mapping[str, Any]) -> PurchaseStep:
     reasons, codes = plain["reasons"], plain["codes"]
     bought = None
     if codes is not None:
-        bought = Bought({i: code for i, code in codes}, {i: cost for i, cost in plain["costs"]})  # noqa: C416
-    return Look(
+        bought = PurchaseResult(dict(codes), dict(plain["costs"]))
+    return PurchaseStep(
         places=tuple(plain["places"]),
         purpose=plain["purpose"],
         reasons=None if reasons is None else partial(dict, reasons),
