@@ -16,8 +16,12 @@ from small_service import ladder_file, policy_file, served
 from thrifty import policies
 from thrifty.service.api import create_app
 from thrifty.service.engine import Engine
+from thrifty.service.middleware import RequestLimits
 from thrifty.service.server import make_server
 from thrifty.service.stores import open_store
+from waiting import LIMIT
+
+DEFAULT_LIMITS = RequestLimits()
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -64,21 +68,25 @@ def two_policies(folder: Path) -> list[Path]:
 
 
 def _client(url: str) -> httpx.Client:
-    return httpx.Client(base_url=url, timeout=20, trust_env=False)
+    return httpx.Client(base_url=url, timeout=LIMIT, trust_env=False)
 
 
 @contextmanager
-def in_a_thread(files: Sequence[Path], address: str) -> Iterator[str]:
+def in_a_thread(
+    files: Sequence[Path], address: str, limits: RequestLimits = DEFAULT_LIMITS
+) -> Iterator[str]:
     """Run the service in this process, so that coverage sees its lines."""
     urls: Queue[str] = Queue()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(policies, "POLICIES", ladder.registry())
-        app = create_app(Engine(open_store(address), [read_spec(path) for path in files]))
+        engine = Engine(open_store(address), [read_spec(path) for path in files])
+        app = create_app(engine, limits=limits)
     server = make_server(app, "127.0.0.1", 0, urls.put)
     thread = Thread(target=server.run)
     thread.start()
     try:
-        yield urls.get(timeout=60)
+        yield urls.get(timeout=LIMIT)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(LIMIT)
+        assert not thread.is_alive(), "the service did not stop"
