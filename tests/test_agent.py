@@ -311,7 +311,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Agent], object], type[ThriftyError], str]] 
     "value of a free feature": (
         lambda a: a.observe(2, VALUES, COSTS),
         InvalidField,
-        r"^values\.form.*not to be bought now",
+        r"^values\.form.*does not ask for this feature now",
     ),
     "cost of a free feature": (
         lambda a: a.observe(2, {"health": "good"}, COSTS),

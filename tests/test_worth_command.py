@@ -314,7 +314,7 @@ def test_a_folder_that_cannot_be_written_stays_as_it_was(called: Called, tmp_pat
     code, words = called(
         "worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml", "--out", "taken"
     )
-    assert (code, "taken cannot be written" in words) == (2, True)
+    assert (code, "worth.json cannot be written" in words) == (2, True)
     names = ["cases.csv", "prices.toml", "taken"]
     assert sorted(it.name for it in tmp_path.iterdir()) == names
 

@@ -6,13 +6,11 @@ manifest is its first member; it holds the SHA-256 of every array's member and o
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import os
 import re
-import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import DamagedFile, ForeignFile, SaveError, UnsupportedVersion
+from thrifty.files import replace_file
+from thrifty.json_values import compact_json
 
 MAGIC = "thrifty"
 FORMAT_VERSION = 1
@@ -75,11 +75,6 @@ def unpack_archive(
     return envelope["content"], _checked_arrays(path, members, envelope["members"])
 
 
-def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file that appears complete or not at all, and is on the disk when this returns."""
-    _replace(Path(path), data)
-
-
 def _to_npy(name: str, array: NDArray[Any]) -> bytes:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SaveError(
@@ -114,7 +109,7 @@ def _sealed(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> bytes:
 
 
 def _canonical(envelope: Mapping[str, Any]) -> bytes:
-    return json.dumps(envelope, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return compact_json(envelope).encode("ascii")
 
 
 def _digest(envelope: Mapping[str, Any]) -> str:
@@ -129,37 +124,6 @@ def _pack(manifest: bytes, members: Mapping[str, bytes]) -> bytes:
             # ZipInfo's fixed date makes equal contents equal files
             archive.writestr(zipfile.ZipInfo(name), data)
     return buffer.getvalue()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    try:
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            with draft.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
-    except (OSError, ValueError) as error:
-        raise SaveError(
-            f"{path} cannot be written ({error}), and what was there before is still "
-            "there: choose a folder that exists, is writable and has room."
-        ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened, and need not be
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _damaged(path: Path, what: str) -> DamagedFile:

@@ -19,9 +19,11 @@ def free_codes(problem: Problem, values: Mapping[str, Any] | None) -> dict[int, 
     """Return the codes of free values by position; None means that a value is not known."""
     codes: dict[int, int] = {}
     for name, value in _mapping(values, "free").items():
-        feature = problem.features[_feature_position(problem, name, f"free.{name}")]
-        if value is not None or feature.missing is not None:
-            codes[problem.feature_index(name)] = _code(problem, name, value, f"free.{name}")
+        if name not in problem.feature_names:
+            raise InvalidField(f"free.{name}", _unknown("feature", problem.feature_names))
+        place = problem.feature_index(name)
+        if value is not None or problem.features[place].missing is not None:
+            codes[place] = _code(problem, place, value, f"free.{name}")
     return dict(sorted(codes.items()))
 
 
@@ -69,19 +71,18 @@ def parse_purchase(
     PurchaseResult
     """
     record.require_open()
-    asked = [problem.features[i].name for i in record.places]
+    names = problem.feature_names
+    asked = {names[i]: i for i in record.places}
     values, costs = _mapping(values, "values"), _mapping(costs, "costs")
-    given = {name: it for name, it in values.items() if it is not None}
+    codes: dict[int, int] = {}
+    for name, value in values.items():
+        if name not in asked:
+            raise _not_asked(problem, name, asked, f"values.{name}")
+        if value is not None:
+            codes[asked[name]] = _code(problem, asked[name], value, f"values.{name}")
     if unavailable:
-        _require_unavailable(problem, unavailable, given, asked)
-    for name in values:
-        _require_asked(problem, name, asked, f"values.{name}")
-    codes = {
-        problem.feature_index(name): _code(problem, name, it, f"values.{name}")
-        for name, it in given.items()
-    }
-    paid = _paid(problem, record, asked, given, costs, max_cost)
-    return PurchaseResult(codes, {problem.feature_index(name): it for name, it in paid.items()})
+        _require_unavailable(problem, unavailable, codes, asked)
+    return PurchaseResult(codes, _paid(problem, record, asked, codes, costs, max_cost))
 
 
 def action_mask(problem: Problem, available: Iterable[str] | None) -> NDArray[np.bool_] | None:
@@ -170,102 +171,107 @@ def _mapping(given: Any, field: str) -> Mapping[str, Any]:
     return given
 
 
-def _feature_position(problem: Problem, name: str, where: str) -> int:
-    """Return the position of a feature, or say in which field it is unknown."""
-    if name not in problem.feature_names:
-        raise InvalidField(where, _unknown("feature", problem.feature_names))
-    return problem.feature_index(name)
-
-
-def _code(problem: Problem, name: str, value: Any, where: str) -> int:
-    feature = problem.features[problem.feature_index(name)]
+def _code(problem: Problem, place: int, value: Any, field: str) -> int:
     try:
-        return feature.code(value)
+        return problem.features[place].code(value)
     except ThriftyError as error:
-        raise InvalidField(where, str(error)) from error
+        raise InvalidField(field, str(error)) from error
 
 
-def _require_asked(problem: Problem, name: str, asked: Sequence[str], where: str) -> None:
-    if name not in asked:
-        _feature_position(problem, name, where)
-        raise InvalidField(
-            where, f"this feature is not to be bought now: the case asks for {list(asked)}."
-        )
+def _not_asked(problem: Problem, name: str, asked: Iterable[str], field: str) -> InvalidField:
+    if name not in problem.feature_names:
+        return InvalidField(field, _unknown("feature", problem.feature_names))
+    return InvalidField(
+        field, f"the case does not ask for this feature now: it asks for {list(asked)}."
+    )
 
 
 def _require_unavailable(
-    problem: Problem, names: Sequence[str], given: Mapping[str, Any], asked: Sequence[str]
+    problem: Problem, names: Sequence[str], codes: Mapping[int, int], asked: Mapping[str, int]
 ) -> None:
     if len(set(names)) < len(names):
-        raise InvalidField("unavailable", "a feature is named twice: name each once.")
+        raise InvalidField("unavailable", "a feature is listed twice: list each feature once.")
     for name in names:
-        _require_asked(problem, name, asked, f"unavailable.{name}")
-        if name in given:
+        if name not in asked:
+            raise _not_asked(problem, name, asked, f"unavailable.{name}")
+        if asked[name] in codes:
             raise InvalidField(
-                f"values.{name}", "it has a value and is named as unavailable: keep one of the two."
+                f"values.{name}",
+                "the feature has a value and is also listed as unavailable: remove one of the two.",
             )
 
 
 def _paid(
     problem: Problem,
     record: CaseRecord,
-    asked: Sequence[str],
-    given: Mapping[str, Any],
+    asked: Mapping[str, int],
+    codes: Mapping[int, int],
     costs: Mapping[str, Any],
-    most: float,
-) -> dict[str, float]:
-    """Return what was paid for every feature that was asked for."""
-    reported = _by_feature(problem, asked, costs)
+    max_cost: float,
+) -> dict[int, float]:
+    """Return the cost of every feature that was asked for, by position.
+
+    A cost that was not reported is the list price if there is a value, and 0 if there is none.
+    """
+    reported = _costs_by_feature(problem, asked, costs)
     listed: dict[str, float | None] = {}
-    if any(name not in reported for name in given):
-        owned = [problem.features[i].name for i in record.owned()]
-        had = [name for name in asked if name in given]
-        listed = dict(zip(had, problem.list_prices(had, owned), strict=True))
-    paid: dict[str, float] = {}
-    for name in asked:
+    if any(name not in reported for name, i in asked.items() if i in codes):
+        obtained = [name for name, i in asked.items() if i in codes]
+        owned = [problem.feature_names[i] for i in record.owned()]
+        listed = dict(zip(obtained, problem.list_prices(obtained, owned), strict=True))
+    paid: dict[int, float] = {}
+    for name, i in asked.items():
         cost: Any = reported.get(name)
         if cost is None:
-            cost = listed.get(name) if name in given else 0.0
+            cost = listed.get(name) if i in codes else 0.0
         if cost is None:
             raise InvalidField(
-                f"costs.{name}", "say what it cost: 0 if nothing. It has no list price."
+                f"costs.{name}",
+                "the feature has no list price, so its cost is not known: report what it cost, 0 "
+                "if nothing.",
             )
-        paid[name] = _cost(cost, f"costs.{name}", most)
+        paid[i] = _cost(cost, f"costs.{name}", max_cost)
     return paid
 
 
-def _by_feature(problem: Problem, asked: Sequence[str], costs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reported costs by feature; that of a bundle is divided equally."""
+def _costs_by_feature(
+    problem: Problem, asked: Mapping[str, int], costs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the reported costs by feature: the cost of a bundle is divided equally."""
     bundles = () if problem.prices is None else problem.prices.bundles
-    whole = {bundle.name: bundle for bundle in bundles}
+    members_of = {bundle.name: bundle.features for bundle in bundles}
     reported: dict[str, Any] = {}
     for name, cost in costs.items():
         if cost is None:
             continue
-        members = [name]
-        if name in whole:
-            members = [it for it in whole[name].features if it in asked]
-            cost = _cost(cost, f"costs.{name}", math.inf) / max(1, len(members))
+        if name in members_of:
+            members = [feature for feature in members_of[name] if feature in asked]
+            share = _cost(cost, f"costs.{name}", math.inf) / max(1, len(members))
+        elif name in asked:
+            members, share = [name], cost
         else:
-            _require_asked(problem, name, asked, f"costs.{name}")
-        if not members or any(it in reported for it in members):
+            raise _not_asked(problem, name, asked, f"costs.{name}")
+        if not members or not reported.keys().isdisjoint(members):
             raise InvalidField(
                 f"costs.{name}",
-                f"it is reported twice, or is a bundle that is not to be bought now: the case asks "
-                f"for {list(asked)}.",
+                "it is reported twice, or it is a bundle that the case does not ask for now: the "
+                f"case asks for {list(asked)}.",
             )
-        reported |= dict.fromkeys(members, cost)
+        for member in members:
+            reported[member] = share
     return reported
 
 
-def _cost(cost: Any, where: str, most: float) -> float:
+def _cost(cost: Any, field: str, max_cost: float) -> float:
     number = as_float(cost)
-    if not (0 <= number < math.inf and number <= most):
-        limit = "" if math.isinf(most) else f" and at most {most:g}, ten times the range of rewards"
+    if not (0 <= number < math.inf and number <= max_cost):
+        limit = ""
+        if not math.isinf(max_cost):
+            limit = f" and at most {max_cost:g}, ten times the range of rewards"
         raise InvalidField(
-            where,
-            f"{cost!r} is not a cost: give a finite number of at least 0{limit}; a slip would "
-            "spoil every later estimate.",
+            field,
+            f"{cost!r} is not a cost: give a finite number of at least 0{limit}, since a wrong "
+            "amount would distort every later estimate.",
         )
     return number
 

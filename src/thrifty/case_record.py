@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import OutOfTurn, RoundClosed
+from thrifty.json_values import to_json_value
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
 
@@ -172,7 +173,7 @@ class CaseRecord:
             **plain,
             "free": list(self.free.items()),
             "looks": [_step_to_dict(step) for step in self.steps],
-            "action_values": finite_values(self.action_values),
+            "action_values": to_json_value(self.action_values),
             "reward": self.reward,
             "outcome": self.outcome,
         }
@@ -195,17 +196,10 @@ class CaseRecord:
         )
 
 
-def finite_values(values: NDArray[np.float64] | None) -> list[float | None] | None:
-    """Return values for JSON, which has no infinity: an action never tried gets None."""
-    if values is None:
-        return None
-    return [value if math.isfinite(value) else None for value in values.tolist()]
-
-
 def _named_values(
     problem: Problem, values: NDArray[np.float64] | None
 ) -> dict[str, float | None] | None:
-    finite = finite_values(values)
+    finite = to_json_value(values)
     return None if finite is None else dict(zip(problem.actions, finite, strict=True))
 
 

@@ -63,7 +63,8 @@ class Decider:
             self._draw_for(case, FEATURES, step)
             purchase = policy.choose_features(scaled if step or seen.mask.any() else None)
             reasons = policy.reasons(purchase, scaled)
-            places = tuple(np.flatnonzero(purchase.mask).tolist())
+            # For a few features a list is several times as fast as numpy.flatnonzero.
+            places = tuple([i for i, buy in enumerate(purchase.mask.tolist()) if buy])
             if places:
                 return Decision(places, purchase.purpose, reasons)
             scaled = Observation.unchecked(scaled.codes, scaled.costs, purchase.purpose)

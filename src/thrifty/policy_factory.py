@@ -19,6 +19,7 @@ from thrifty.errors import (
     ThriftyError,
     UnsupportedVersion,
 )
+from thrifty.json_values import to_json_value
 from thrifty.policies import policy_named, registered_name
 from thrifty.policy import Policy
 from thrifty.problem import Problem
@@ -157,16 +158,7 @@ def describe_policy(policy: Policy) -> dict[str, Any]:
     return {
         "name": registered_name(policy),
         "class": type(policy).__qualname__,
-        "parameters": _plain(policy.parameters),
+        "parameters": to_json_value(policy.parameters, allow_nan=True),
         "rounds": policy.rounds,
-        "generator": _plain(policy.rng.bit_generator.state),
+        "generator": to_json_value(policy.rng.bit_generator.state, allow_nan=True),
     }
-
-
-def _plain(value: Any) -> Any:
-    """Return numpy's numbers and arrays as JSON values."""
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -9,8 +9,9 @@ import pytest
 
 from figures.small_tables import table_of
 from thrifty.errors import InvalidTable, SaveError
-from thrifty.experiments.results import TABLE, Results, draft_of, read_results, write_results
+from thrifty.experiments.results import TABLE, Results, read_results, write_results
 from thrifty.experiments.spec import Entry, Experiment, catalogue
+from thrifty.files import atomic_write
 
 RESULTS = Results(
     Experiment("mine/small", "Mine", "random", (Entry("A", "ucb1"),), (0, 1)), table_of("A")
@@ -87,7 +88,7 @@ def test_writing_again_replaces_the_table(tmp_path: Path) -> None:
 
 
 def half_written(path: Path, error: Exception) -> None:
-    with draft_of(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text("half")
         raise error
 

@@ -12,8 +12,9 @@ import pytest
 from benchmarks.damage import damaged
 
 from service.engines import QUICK, Clock, EngineHarness, run_with_engine, spec_of
-from thrifty.archive import pack_archive, replace_file, unpack_archive
+from thrifty.archive import pack_archive, unpack_archive
 from thrifty.errors import ForeignFile, SaveError, UnsupportedVersion
+from thrifty.files import replace_file
 from thrifty.service.audit import fold_log
 from thrifty.service.engine import Engine
 from thrifty.service.events import Position

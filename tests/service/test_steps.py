@@ -56,7 +56,7 @@ def test_a_case_in_four_purchases(store_address: str) -> None:
         )
         assert fourth.body["costs"] == {"score": 2.0, "fraud": 2.0}
         assert (fourth.body["buy"], fourth.body["price"]) == (["address"], None)
-        with pytest.raises(InvalidField, match=r"costs\.address: say what it cost"):
+        with pytest.raises(InvalidField, match=r"costs\.address: the feature has no list price"):
             await harness.observe(opened.case, {"address": "old"})
         acted = await harness.observe(opened.case, {"address": "old"}, costs=PAID)
         assert acted.body["action"] in ("decline", "approve")
@@ -113,7 +113,7 @@ def test_what_is_known_is_not_bought(store_address: str) -> None:
         third = await harness.observe(opened.case, {"history": "clean"})
         assert third.body["buy"] == ["fraud"]  # the rest of the bundle, at its whole price
         assert third.body["price"] == 5.0
-        with pytest.raises(InvalidField, match=r"values\.score: this feature is not to be bought"):
+        with pytest.raises(InvalidField, match=r"values\.score: the case does not ask for"):
             await harness.observe(opened.case, {"fraud": "no", "score": "bad"})
 
     _in_ladder(store_address, scenario)
@@ -226,7 +226,7 @@ def test_killed_between_two_purchases(tmp_path: Path) -> None:
     with ladder_service(tmp_path, more=CLIMB) as service, Client(service.url) as client:
         assert client.case(case) == case
         assert client.observe(str(case.id), {"income": "high"}, key="first") == case
-        with pytest.raises(InvalidField, match="not to be bought now"):
+        with pytest.raises(InvalidField, match="does not ask for this feature now"):
             client.observe(case, {"income": "high"})
         while case.buy:
             case = client.observe(case, {name: HIGH[name] for name in case.buy}, _paid(case.buy))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from thrifty.errors import SaveError
+from thrifty.files import replace_file
 
 
 def init(
@@ -36,10 +37,7 @@ def init(
     file, comments, said = starting_file(
         table, cases.name, target=target, encoding=encoding, separator=separator
     )
-    try:
-        out.write_text(to_toml(file, comments), encoding="utf-8")
-    except OSError as error:
-        raise SaveError(f"{out} cannot be written ({error.strerror}): choose another.") from error
+    replace_file(out, to_toml(file, comments).encode())
     for words in said:
         typer.echo(words)
     typer.echo(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from thrifty.experiments.measures import Summary
 from thrifty.experiments.results import Results
 from thrifty.experiments.runner import Store, run_all
 from thrifty.experiments.spec import Experiment, for_choosing, parse_seeds
+from thrifty.json_values import to_json_value
 
 Seeds = Annotated[
     str | None, typer.Option(help="Seeds instead of the experiment's own: 0:400, or 3,7,12.")
@@ -115,16 +115,8 @@ def _in_lines(what: str, total: int) -> Callable[[int], None]:
 
 
 def show_json(value: Any) -> None:
-    """Print JSON; a number that is none becomes null, as JSON knows no other."""
-    typer.echo(json.dumps(_finite(value), indent=2))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(it) for key, it in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(it) for it in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """Print JSON; NaN and infinity become null."""
+    typer.echo(json.dumps(to_json_value(value), indent=2))
 
 
 def show(title: str, table: Table) -> None:

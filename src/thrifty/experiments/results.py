@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +10,10 @@ from typing import Any
 import polars as pl
 
 from thrifty._version import __version__
-from thrifty.errors import InvalidTable, SaveError
+from thrifty.errors import InvalidTable
 from thrifty.experiments.cells import SCHEMA_VERSION
 from thrifty.experiments.spec import Entry, Experiment, Target
+from thrifty.files import atomic_write
 
 TABLE = "table.parquet"
 _ABOUT = "thrifty"
@@ -57,7 +54,7 @@ def write_results(results: Results, out: Path) -> Path:
         "experiment": asdict(results.experiment),
     }
     path = out / results.experiment.id / TABLE
-    with draft_of(path) as draft:
+    with atomic_write(path, make_folder=True) as draft:
         write_parquet(plain(results.table), draft, {_ABOUT: json.dumps(about)})
     return path
 
@@ -88,24 +85,6 @@ def write_parquet(table: pl.DataFrame, path: Path, metadata: dict[str, str] | No
         table.write_parquet(path, metadata=metadata)
     except pl.exceptions.PolarsError as error:
         raise OSError(reason_of(error)) from error
-
-
-@contextmanager
-def draft_of(path: Path) -> Iterator[Path]:
-    """Give a draft to write to; it becomes the file at the end, or goes if there is an error."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield draft
-        draft.replace(path)
-    except OSError as error:
-        raise SaveError(
-            f"{path} cannot be written ({reason_of(error)}): choose a folder that is writable and "
-            "has room; what was finished before is kept."
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _experiment(content: dict[str, Any]) -> Experiment:

@@ -19,8 +19,9 @@ import polars as pl
 from thrifty.errors import InvalidTable
 from thrifty.experiments.cells import SCHEMA, Cell, Place, cells_of
 from thrifty.experiments.engines import Engine, engine_of
-from thrifty.experiments.results import Results, draft_of, reason_of, write_results
+from thrifty.experiments.results import Results, reason_of, write_results
 from thrifty.experiments.spec import Experiment
+from thrifty.files import atomic_write
 
 CELLS = "cells"
 BATCH = 16
@@ -84,7 +85,7 @@ class Store:
 
     def add(self, cell: Cell, content: bytes) -> None:
         """Keep a cell's table, which is a file's content."""
-        with draft_of(self.path(cell)) as draft:
+        with atomic_write(self.path(cell), make_folder=True, sync=False) as draft:
             draft.write_bytes(content)
         if self._own is not None:
             self._own.add(cell)

@@ -9,10 +9,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from thrifty.errors import InvalidParameter
-from thrifty.experiments.results import Results, draft_of
+from thrifty.experiments.results import Results
 from thrifty.figures.drawings import drawings_of
 from thrifty.figures.report import write_report
 from thrifty.figures.style import print_quality
+from thrifty.files import atomic_write
 
 __all__ = ["FORMATS", "draw_all", "require_formats", "save", "write_report"]
 
@@ -44,7 +45,7 @@ def save(figure: Figure, path: Path) -> Path:
     """
     format_ = path.suffix.removeprefix(".")
     require_formats([format_])
-    with draft_of(path) as draft, print_quality():
+    with atomic_write(path, make_folder=True) as draft, print_quality():
         figure.savefig(draft, format=format_, **_OPTIONS[format_])
     return path
 

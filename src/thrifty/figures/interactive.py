@@ -33,6 +33,7 @@ from thrifty.experiments.measures import summaries, totals
 from thrifty.experiments.tuning import Surface
 from thrifty.figures.paper import WORLD_BLOCKS, without_oracle
 from thrifty.figures.style import DASHES, KEYS, colour_of, strokes
+from thrifty.json_values import to_json_value
 
 PlotlyFigure = dict[str, Any]
 HEIGHT = 460
@@ -81,7 +82,7 @@ def recommendations(
         shares = shares_by_period(table, policy, changes).mean(axis=0)
         trace = {"type": "bar", "name": policy, "x": [groups, actions * len(periods)]}
         marker = {"color": colour_of(policy)}
-        traces.append({**trace, "y": _plain(shares.ravel()), "marker": marker})
+        traces.append({**trace, "y": to_json_value(shares.ravel()), "marker": marker})
     figure = _figure(traces, "period (rounds) and action", "share of the period's rounds")
     figure["layout"]["yaxis"]["tickformat"] = ".0%"
     return figure
@@ -236,7 +237,7 @@ def events(table: pl.DataFrame, policy: str, changes: Mapping[str, Sequence[int]
         common = {"type": "scatter", "name": kind, "legendgroup": kind}
         marks = {"x": rounds.tolist(), "y": [kind] * rounds.size, "yaxis": "y2", "mode": "markers"}
         marker = {"symbol": "diamond-tall", "size": 9, "color": colour}
-        rates = {"x": edges[:-1].tolist(), "y": _plain(event_rates(table, policy, kind))}
+        rates = {"x": edges[:-1].tolist(), "y": to_json_value(event_rates(table, policy, kind))}
         line = {"color": colour, "shape": "hv"}
         text = f"{kind}, seed {seed}"
         traces += [
@@ -279,7 +280,8 @@ def _with_interval(
         "hoverinfo": "skip",
     }
     dash = _DASHES[DASHES.index(stroke["linestyle"])]
-    line = {"x": list(x), "y": _plain(mean), "line": {"color": stroke["color"], "dash": dash}}
+    pen = {"color": stroke["color"], "dash": dash}
+    line = {"x": list(x), "y": to_json_value(mean), "line": pen}
     return [{**common, **shade}, {**common, **line}]
 
 
@@ -331,8 +333,3 @@ def _transparent(colour: str) -> str:
     """
     red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.18)"
-
-
-def _plain(values: Floats) -> list[float | None]:
-    """Return numbers as JSON knows them: what is none becomes null."""
-    return [float(value) if np.isfinite(value) else None for value in values]

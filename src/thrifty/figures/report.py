@@ -15,10 +15,11 @@ from thrifty.experiments.findings import Finding, findings
 from thrifty.experiments.growth import bounds_of, growths, slope_of
 from thrifty.experiments.measures import summaries
 from thrifty.experiments.reproduction import Reproduction
-from thrifty.experiments.results import Results, draft_of
+from thrifty.experiments.results import Results
 from thrifty.experiments.spec import Entry, Experiment
 from thrifty.experiments.tuning import Choice, choices, worth
 from thrifty.figures.drawings import drawings_of, slug
+from thrifty.files import atomic_write
 from thrifty.pages import captioned, note, page, table
 
 REPORT = "report.html"
@@ -49,7 +50,7 @@ def write_paper_report(out: Path, done: Reproduction, command: str) -> Path:
 
 
 def _write(path: Path, title: str, body: Iterable[str]) -> Path:
-    with draft_of(path) as draft:
+    with atomic_write(path, make_folder=True) as draft:
         draft.write_text(page(title, body), encoding="utf-8")
     return path
 

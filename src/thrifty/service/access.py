@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from thrifty.archive import replace_file
 from thrifty.errors import AccessDenied, InvalidSpec
+from thrifty.files import replace_file
 from thrifty.specification import DEFAULT_TENANT
 
 DECIDE, READ, ADMIN = SCOPES = ("decide", "read", "admin")

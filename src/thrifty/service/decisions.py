@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_reward, require_free
-from thrifty.case_record import Decision, PurchaseResult, finite_values
+from thrifty.case_record import Decision, PurchaseResult
 from thrifty.errors import RoundClosed
+from thrifty.json_values import to_json_value
 from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, CaseState, Reward
 from thrifty.service.events import (
@@ -227,7 +228,7 @@ def _action(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     assert decision.action is not None
     return {
         "action": spec.problem.actions[decision.action],
-        "action_values": finite_values(decision.action_values),
+        "action_values": to_json_value(decision.action_values),
     }
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from thrifty.errors import InvalidTable, SaveError, UnknownName
+from thrifty.errors import InvalidTable, UnknownName
+from thrifty.files import atomic_write
+from thrifty.json_values import compact_json
 from thrifty.service.audit import CHUNK
 from thrifty.service.events import (
     FORMER_KINDS,
@@ -62,15 +64,8 @@ def export(store: Store, path: Path) -> int:
     while events := store.read(position, CHUNK):
         frames.append(pl.DataFrame([_row(event) for event in events], schema=SCHEMA))
         position, count = events[-1].position, count + len(events)
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
+    with atomic_write(path) as draft:
         pl.concat(frames).write_parquet(draft)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise SaveError(
-            f"{path} cannot be written ({error}): choose a folder that exists and has room."
-        ) from error
     return count
 
 
@@ -97,7 +92,7 @@ def _row(event: Event) -> dict[str, Any]:
         "outcome": body.get("outcome"),
         "use": use,
         "learnt": settled or use in (LEARNT, LATE_LEARNT),
-        "body": json.dumps(body, separators=(",", ":")),
+        "body": compact_json(body),
     }
 
 

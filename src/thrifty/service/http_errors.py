@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from thrifty.errors import (
@@ -18,6 +17,7 @@ from thrifty.errors import (
     UnknownName,
     UnknownRound,
 )
+from thrifty.json_values import compact_json
 
 STATUSES: tuple[tuple[type[ThriftyError], int, str], ...] = (
     (InvalidInput, 422, "invalid"),
@@ -54,4 +54,4 @@ def payload(code: str, message: object, field: str | None = None) -> dict[str, A
 
 def dumped(content: Any) -> bytes:
     """Return an answer as JSON; there is nothing in it that JSON does not have."""
-    return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+    return compact_json(content).encode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from thrifty.agent import Agent
 from thrifty.case_record import CaseRecord, Decision, PurchaseResult
 from thrifty.decider import FEATURES, UPDATE, Decider
 from thrifty.errors import DamagedFile, InvalidSpec
+from thrifty.json_values import to_json_value
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
 from thrifty.service.randomness import KeyedRandom
@@ -140,7 +140,7 @@ def reasons_of(decision: Decision) -> dict[str, Any] | None:
     if decision.reasons is None:
         return None
     return {
-        name: _as_json(value[:MOST_CONSIDERED] if isinstance(value, list) else value)
+        name: to_json_value(value[:MOST_CONSIDERED] if isinstance(value, list) else value)
         for name, value in decision.reasons().items()
     }
 
@@ -157,16 +157,3 @@ def _policy(spec: PolicySpec) -> Policy:
             )
     policy.get_state()  # what cannot be saved cannot be served
     return policy
-
-
-def _as_json(reason: Any) -> Any:
-    """Return a reason with None for NaN and infinity, which JSON does not have.
-
-    >>> _as_json([{"value": -math.inf, "price": 2.0}])
-    [{'value': None, 'price': 2.0}]
-    """
-    if isinstance(reason, dict):
-        return {name: _as_json(value) for name, value in reason.items()}
-    if isinstance(reason, list):
-        return [_as_json(value) for value in reason]
-    return None if isinstance(reason, float) and not math.isfinite(reason) else reason

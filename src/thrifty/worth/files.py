@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
-import shutil
-import tempfile
-from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from thrifty._version import __version__
-from thrifty.errors import SaveError
+from thrifty.files import atomic_write
+from thrifty.json_values import to_json_value
 from thrifty.policy_file import Comments, to_toml
 from thrifty.tables.descriptions import AGENT, POLICY, policy_file_of
 from thrifty.worth.answer import Answer
@@ -30,28 +28,22 @@ _COMMENTS = Comments(
 
 def write_answer(answer: Answer, folder: Path, *, name: str, command: str) -> list[Path]:
     """Write all files to a folder; they appear together, or none does."""
-    names = (JSON, PAGE, POLICY, AGENT)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        drafts = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            content = json.dumps(as_json(answer, command), indent=2, ensure_ascii=False)
-            (drafts / JSON).write_text(content + "\n", encoding="utf-8")
-            (drafts / PAGE).write_text(page_of(answer, name, command), encoding="utf-8")
-            policy = policy_file_of(answer.cases, name=name, seed=answer.seed)
-            (drafts / POLICY).write_text(to_toml(policy, _COMMENTS), encoding="utf-8")
-            answer.stream.agent.save(drafts / AGENT)
-            folder.mkdir(exist_ok=True)
-            for it in names:
-                (drafts / it).replace(folder / it)
-        finally:
-            shutil.rmtree(drafts, ignore_errors=True)
-    except OSError as error:
-        raise SaveError(
-            f"{folder} cannot be written ({error.strerror or error}): choose another folder with "
-            "--out, one that is writable and has room."
-        ) from error
-    return [folder / it for it in names]
+    policy = policy_file_of(answer.cases, name=name, seed=answer.seed)
+    content = json.dumps(as_json(answer, command), indent=2, ensure_ascii=False)
+    texts = {
+        JSON: content + "\n",
+        PAGE: page_of(answer, name, command),
+        POLICY: to_toml(policy, _COMMENTS),
+    }
+    paths = [folder / file for file in (*texts, AGENT)]
+    with ExitStack() as stack:
+        *drafts, agent = [
+            stack.enter_context(atomic_write(path, make_folder=True)) for path in paths
+        ]
+        for draft, text in zip(drafts, texts.values(), strict=True):
+            draft.write_text(text, encoding="utf-8")
+        answer.stream.agent.save(agent)
+    return paths
 
 
 def as_json(answer: Answer, command: str = "") -> dict[str, Any]:
@@ -108,7 +100,7 @@ def as_json(answer: Answer, command: str = "") -> dict[str, Any]:
         },
         "replay": _stream(answer, answer.stream),
     }
-    return _finite(content)  # type: ignore[no-any-return]
+    return to_json_value(content)  # type: ignore[no-any-return]
 
 
 def _feature(answer: Answer, worth: FeatureWorth) -> dict[str, Any]:
@@ -165,15 +157,6 @@ def _played(answer: Answer, played: Played, number: int) -> dict[str, Any]:
         "total_spend": cost * number,
         "bought": bought,
     }
-
-
-def _finite(value: Any) -> Any:
-    """Return JSON values; a number that is none becomes null."""
-    if isinstance(value, Mapping):
-        return {key: _finite(it) for key, it in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(it) for it in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 __all__ = ["FIXED", "JSON", "PAGE", "as_json", "write_answer"]

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from thrifty.errors import BrokenLog, InvalidSpec, StoreError, StoreUnavailable, UnsupportedVersion
+from thrifty.json_values import compact_json
 from thrifty.service.events import Event, Position, now
 from thrifty.service.stores import schema
 from thrifty.service.stores.schema import events, facts, policies
@@ -252,7 +253,7 @@ def to_row(event: Event) -> dict[str, Any]:
         "basis": event.basis,
         "key": event.key,
         "request": event.request,
-        "body": json.dumps(event.body, separators=(",", ":"), allow_nan=False),
+        "body": compact_json(event.body),
     }
 
 

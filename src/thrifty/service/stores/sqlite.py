@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
-from thrifty.archive import replace_file
 from thrifty.errors import SaveError, StoreError, StoreInUse, StoreUnavailable
+from thrifty.files import replace_file
 from thrifty.service.events import Event, Position
 from thrifty.service.snapshots import SIZE_LIMIT
 from thrifty.service.stores.base import CHUNK, Lease, Places, Store, to_event, to_row, unavailable
