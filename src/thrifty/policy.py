@@ -22,6 +22,7 @@ from thrifty.errors import (
 from thrifty.parameters import Constraint, as_float, check_parameter, is_whole, require_instance
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, as_array
+from thrifty.sales import Sales
 from thrifty.seeds import Seed, policy_generator
 
 
@@ -88,7 +89,8 @@ class Policy(ABC):
         self._every_action = np.ones(problem.n_actions, dtype=np.bool_)
         self._every_action.flags.writeable = False
         self._nothing_known = Observation.nothing(problem)
-        self._bundles = _bundles(problem)
+        self._sales = Sales.from_problem(problem)
+        self._has_bundles = bool((self._sales.bundles >= 0).any())
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -122,9 +124,9 @@ class Policy(ABC):
                 f"{type(self).__name__} chose a mask of shape {purchase.mask.shape} for "
                 f"{self.problem.n_features} features: it must hold one entry per feature."
             )
-        if known is self._nothing_known and not self._bundles:
+        if known is self._nothing_known and not self._has_bundles:
             return purchase
-        return self._for_sale(purchase, known)
+        return Purchase.unchecked(self._sales.sold(purchase.mask, known.settled), purchase.purpose)
 
     @final
     def choose_action(self, observation: Observation, *, available: ArrayLike | None = None) -> int:
@@ -219,15 +221,6 @@ class Policy(ABC):
     ) -> None:
         """Learn from a validated round."""
 
-    def _for_sale(self, purchase: Purchase, known: Observation) -> Purchase:
-        """Return the purchase without what is settled, and with what is sold together with it."""
-        settled = known.settled
-        mask = purchase.mask & ~settled
-        for bundle in self._bundles:
-            if mask[bundle].any():
-                mask[bundle] = ~settled[bundle]
-        return Purchase.unchecked(mask, purchase.purpose)
-
     def _allowed(self, name: str) -> Constraint:
         if name not in self.allowed:
             raise InvalidParameter(
@@ -298,11 +291,3 @@ class Policy(ABC):
     def __repr__(self) -> str:
         settings = "".join(f"{name}={value!r}, " for name, value in self.parameters.items())
         return f"{type(self).__name__}({settings}rounds={self.rounds})"
-
-
-def _bundles(problem: Problem) -> tuple[NDArray[np.intp], ...]:
-    """Return the positions of the features that are sold together."""
-    if problem.prices is None:
-        return ()
-    bundles = problem.prices.bundles
-    return tuple(np.array([problem.feature_index(name) for name in it.features]) for it in bundles)

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thrifty.environments.sales import Sales
 from thrifty.environments.tables import (
     change_points,
     codes_table,
@@ -31,6 +30,7 @@ from thrifty.errors import (
 )
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
+from thrifty.sales import Sales
 from thrifty.seeds import Seed
 
 
@@ -136,7 +136,7 @@ class Replay:
                 f"a mask of shape {purchase.mask.shape} for {self.problem.n_features} features: it "
                 "must hold one entry per feature."
             )
-        sold = self.sales.sold(purchase.mask, known)
+        sold = self.sales.sold(purchase.mask, known.settled)
         paid = self.sales.costs(sold, known, self.costs[self._round])
         self._seen = Observation.unchecked(
             np.where(sold, self.contexts[self._round], known.codes),
