@@ -1,12 +1,15 @@
 """Services that several tests share."""
 
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 import ladder
@@ -22,6 +25,29 @@ from thrifty.service.stores import open_store
 from waiting import LIMIT
 
 DEFAULT_LIMITS = RequestLimits()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _connections_are_closed() -> Iterator[None]:
+    """Fail if a module leaves a connection to PostgreSQL open, and close it.
+
+    Otherwise the garbage collector complains of it, in a test that has nothing to do with it.
+    """
+    opened: list[weakref.ref[psycopg.Connection[Any]]] = []
+    connect = psycopg.connect
+
+    def recorded(*arguments: Any, **options: Any) -> psycopg.Connection[Any]:
+        connection = connect(*arguments, **options)
+        opened.append(weakref.ref(connection))
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg, "connect", recorded)
+        yield
+    left = [found for reference in opened if (found := reference()) and not found.closed]
+    for connection in left:
+        connection.close()
+    assert not left, f"left open: {left}"
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
