@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from thrifty.commands.show import AsJson, new_table, show, show_json
+from thrifty.commands.options import AsJson
+from thrifty.commands.output import new_table, show, show_json
 
 if TYPE_CHECKING:
     from thrifty.tables import Cases
