@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test docs bench clean
+.PHONY: run test docs bench wheel clean
 
 run: .venv/for-run
 	$(BIN)/thrifty reproduce --figures png $(ARGS)
@@ -21,6 +21,10 @@ test: .venv/for-test
 docs: .venv/for-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "The pages are built: open site/index.html."
+
+wheel: .venv/for-run
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 bench: .venv/for-bench
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -25,10 +25,10 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
-from thrifty.experiments.cells import cells_of
-from thrifty.experiments.cluster import Cluster
-from thrifty.experiments.engines import Engine
-from thrifty.experiments.runner import Store, _batches, _computed, run_all
+from thrifty.experiments.cluster import ClusterExecutor
+from thrifty.experiments.executors import Executor
+from thrifty.experiments.runner import RunCache, _batches, _compute, run_all
+from thrifty.experiments.single_runs import single_runs
 from thrifty.experiments.spec import catalogue
 
 DASK = Path(sys.executable).with_name("dask")
@@ -39,7 +39,7 @@ TRIVIAL = 5000
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, machines(Path(folder)) as address:
-        with Cluster(address) as engine:
+        with ClusterExecutor(address) as engine:
             done(engine, 100)
             tasks_a_second = TRIVIAL / done(engine, TRIVIAL)
             swept = sweep(engine, Path(folder))
@@ -63,29 +63,29 @@ def main() -> None:
 def of_cells(name: str) -> tuple[float, float, float, float]:
     """Return cells a task, and of a cell the bytes sent out and back and the seconds."""
     experiment = replace(catalogue()[name], seeds=(0, 1))
-    batches = _batches(list(dict.fromkeys(cells_of(experiment).values())))
-    _computed(batches[0])  # compiles
+    batches = _batches(list(dict.fromkeys(single_runs(experiment).values())))
+    _compute(batches[0])  # compiles
     start = time.perf_counter()
-    files = [_computed(batch) for batch in batches]
+    files = [_compute(batch) for batch in batches]
     seconds = time.perf_counter() - start
     count = sum(map(len, batches))
-    out = sum(len(pickle.dumps(partial(_computed, batch))) for batch in batches)
+    out = sum(len(pickle.dumps(partial(_compute, batch))) for batch in batches)
     back = sum(len(file) for batch in files for file in batch)
     return count / len(batches), out / count, back / count, seconds / count
 
 
 def kept(folder: Path) -> float:
     """Return how many cells a second the client writes to its disk."""
-    cells = list(cells_of(catalogue()[SWEPT]).values())
-    (content,) = _computed(cells[:1])
-    store = Store(folder)
+    cells = list(single_runs(catalogue()[SWEPT]).values())
+    (content,) = _compute(cells[:1])
+    store = RunCache(folder)
     start = time.perf_counter()
     for cell in cells:
         store.add(cell, content)
     return len(cells) / (time.perf_counter() - start)
 
 
-def done(engine: Engine, count: int) -> float:
+def done(engine: Executor, count: int) -> float:
     """Return how long so many tasks of nothing take."""
     start = time.perf_counter()
     for _ in engine.run([partial(abs, 1)] * count):
@@ -93,15 +93,15 @@ def done(engine: Engine, count: int) -> float:
     return time.perf_counter() - start
 
 
-def sweep(engine: Engine, folder: Path) -> float:
+def sweep(engine: Executor, folder: Path) -> float:
     """Return the cells a second of a whole experiment, once the workers have compiled it."""
     experiment = catalogue()[SWEPT]
     times = []
     for k in range(3):
         start = time.perf_counter()
-        run_all([experiment], Store(folder / str(k)), engine=engine)
+        run_all([experiment], RunCache(folder / str(k)), executor=engine)
         times.append(time.perf_counter() - start)
-    return len(cells_of(experiment)) / min(times)
+    return len(single_runs(experiment)) / min(times)
 
 
 @contextmanager

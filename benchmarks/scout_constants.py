@@ -82,12 +82,12 @@ def copied(folder: Path, constants: Mapping[str, str]) -> Path:
 def regrets() -> Iterator[tuple[str, float]]:
     """Yield every world and Scout's mean regret in it, on the first of the choosing seeds."""
     from thrifty import expected_regret, simulate
+    from thrifty.experiments.environments import environment_named
     from thrifty.experiments.spec import find, for_choosing
-    from thrifty.experiments.worlds import world_named
 
     for name in WORLDS:
         experiment = for_choosing(find(f"worlds/{name}"))
-        make = partial(world_named(experiment.world), **experiment.world_params)
+        make = partial(environment_named(experiment.environment), **experiment.environment_params)
         seeds = experiment.seeds[:SEEDS]
         runs = simulate("scout", make, seeds=seeds)
         yield name, float(expected_regret(runs, make).sum() / len(seeds))

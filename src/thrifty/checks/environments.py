@@ -20,6 +20,7 @@ from thrifty.environment import Environment
 from thrifty.errors import EnvironmentEnded, InvalidParameter, OutOfTurn, ThriftyError
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
+from thrifty.sales import Sales
 
 ROUNDS = 60
 MAX_HORIZON = 100_000
@@ -46,13 +47,7 @@ class EnvironmentSubject:
     @property
     def fees(self) -> NDArray[np.float64]:
         """The setup fee of each feature's group, on the policy's scale."""
-        fees = np.zeros(self.problem.n_features)
-        for group in () if self.problem.prices is None else self.problem.prices.groups:
-            for name in group.features:
-                fees[self.problem.feature_index(name)] = self.problem.rewards.scaled_cost(
-                    group.setup
-                )
-        return fees
+        return Sales.from_problem(self.problem).fee_of_feature()
 
     def script(self, k: int = 0) -> Iterator[tuple[Purchase, int]]:
         """Yield what to buy and do in each round; each `k` gives another script."""
@@ -121,6 +116,7 @@ def has_the_protocol(subject: EnvironmentSubject) -> None:
 
 def shows_exactly_what_was_bought(subject: EnvironmentSubject) -> None:
     """Show the codes, within their levels, and costs of what was bought, and free values alone."""
+    sales = Sales.from_problem(subject.problem)
     subject.environment.reset(seed=subject.seed)
     for purchase, action in subject.script():
         free = subject.environment.known()
@@ -128,7 +124,7 @@ def shows_exactly_what_was_bought(subject: EnvironmentSubject) -> None:
         observation = subject.environment.reveal(purchase)
         _require_shape(subject, observation, "reveal")
         bought, shown = (purchase.mask & ~free.mask).tolist(), observation.bought.tolist()
-        together = _sold_together(subject.problem, purchase.mask) & ~free.mask
+        together = sales.sold(purchase.mask, free.mask)
         require(shown in (bought, together.tolist()), f"{bought} was bought and {shown} was shown")
         same = np.array_equal(observation.codes[free.mask], free.codes[free.mask])
         require(same, "free values changed when something was bought")
@@ -148,13 +144,6 @@ def _require_shape(subject: EnvironmentSubject, observation: object, call: str) 
     require(codes.shape == levels.shape, f"an observation has codes of shape {codes.shape}")
     fits = bool((codes < levels).all())
     require(fits, f"codes {codes.tolist()} do not fit {levels.tolist()} levels")
-
-
-def _sold_together(problem: Problem, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    names = problem.feature_names
-    wanted = [name for name, bought in zip(names, mask.tolist(), strict=True) if bought]
-    sold = wanted if problem.prices is None else problem.prices.expanded(wanted)
-    return np.array([name in sold for name in names])
 
 
 def steps_add_up(subject: EnvironmentSubject) -> None:

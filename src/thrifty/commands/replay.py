@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.waiting import explained_if_slow
+from thrifty.commands.startup_notice import notice_if_slow
 
 
 def replay(
@@ -31,7 +31,7 @@ def replay(
     from thrifty.service.replay import replay as replayed
 
     spec = read_complete_spec(policy)
-    with explained_if_slow():
+    with notice_if_slow():
         done = replayed(spec, exported_events(log, of or spec.name, spec.tenant), save)
     typer.echo(
         f"{spec.name}: {done.learnt} rounds learnt of {done.cases} cases; it would have bought the "

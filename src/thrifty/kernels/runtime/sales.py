@@ -1,4 +1,4 @@
-"""How features are sold: setup fees of groups, and bundles (see `environments.sales`)."""
+"""How features are sold: setup fees of groups, and bundles (see `thrifty.sales`)."""
 
 from __future__ import annotations
 
