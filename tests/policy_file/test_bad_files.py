@@ -206,7 +206,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     ),
     "outcome lacking": (", default = -900", "", "rewards of action 'approve' lack ['default']"),
     "outcome twice": ('["repaid", "default"]', '["repaid", "repaid"]', "outcome 'repaid' appears"),
-    "one outcome": ('["repaid", "default"]', '["repaid"]', "outcomes are ['repaid']: with fewer than"),
+    "one outcome": ('["repaid", "default"]', '["repaid"]', "outcomes are ['repaid']: with"),
     "reward nan": ("repaid = 120", "repaid = nan", "[outcomes]: rewards.approve is {'repaid': nan"),
     "reward a text": ("decline = 0", 'decline = "0"', "[outcomes]: rewards.decline is '0': give"),
     "rewards equal": ("repaid = 120, default = -900", "repaid = 0, default = 0", "from 0.0 to 0.0"),
