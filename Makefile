@@ -1,8 +1,6 @@
 # `make run`, `make test` and `make docs` set everything up by themselves; a second run starts at once.
 PYTHON ?= python3
 BIN := .venv/bin
-# Python 3.12 and newer count lines at almost no cost.
-export COVERAGE_CORE ?= $(shell $(PYTHON) -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: run test lint compiled docs bench wheel clean
