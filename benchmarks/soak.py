@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,19 @@ class Drift:
         return float(rng.random() < (0.9 if level is not None and action == right else 0.3))
 
 
-async def soak(port: int, policies: list[str], seconds: float, connections: int) -> Tally:
-    """Make traffic for all policies until the time is over."""
+async def soak(
+    port: int, policies: list[str], goes_on: Callable[[Tally], bool], connections: int
+) -> Tally:
+    """Make traffic for all policies as long as `goes_on` says so."""
     tally, world = Tally(keep_cases=False), World(LEVELS, reward=Drift().reward)
     line = await connect(port)
     for policy in policies:  # compiles, if that was not done before
         await one_life(line, policy, world, random.Random(policy), tally)
     line.transport.close()
-    until = time.monotonic() + seconds
 
     async def one(k: int) -> None:
         line, rng = await connect(port), random.Random(k)
-        while time.monotonic() < until:
+        while goes_on(tally):
             await one_life(line, policies[k % len(policies)], world, rng, tally)
         line.transport.close()
 
@@ -72,7 +73,9 @@ def added_up(log: Path, policy: str) -> dict[str, float]:
     return {"reward": reward, "spend": spend, "gain": reward - spend}
 
 
-def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[str, Any]]:
+def compared(
+    folder: Path, goes_on: Callable[[Tally], bool], connections: int = 8
+) -> list[dict[str, Any]]:
     """Run the soak in a folder; return for each policy what was shown and what adds up."""
     policies = ["lending", "borrowing"]
     files = []
@@ -84,11 +87,13 @@ def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[st
         process, port = start(path, store)
         if path is not files[-1]:
             end(process)
-    tally = asyncio.run(soak(port, policies, seconds, connections))
-    assert not tally.errors, tally.errors[:3]
-    pages = {it["policy"]: it for it in shown(port, "/v1/policies")}
-    series = {name: shown(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
-    end(process)
+    try:
+        tally = asyncio.run(soak(port, policies, goes_on, connections))
+        assert not tally.errors, tally.errors[:3]
+        pages = {it["policy"]: it for it in shown(port, "/v1/policies")}
+        series = {name: shown(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
+    finally:
+        end(process)
     subprocess.run([str(THRIFTY), "export", str(store), "--out", str(log)], check=True)
     return [
         {
@@ -108,8 +113,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     options = parser.parse_args()
+    until = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
-        rows = compared(Path(folder), options.seconds)
+        rows = compared(Path(folder), lambda _: time.monotonic() < until)
     wrong = 0
     for row in rows:
         print(json.dumps(row))

@@ -98,7 +98,7 @@ class Scout(CompiledPolicy):
         compared = int(state.comparison.compared[0])
         worth = state.comparison.worth[:compared].copy()
         if known is not None and compared and known.mask.any():
-            worth = kernel.worth_given(state, known.codes)
+            worth = kernel.worth_given(self._steps.argument, known.codes.copy())
         candidates = state.comparison.candidates[:compared]
         return partial(
             _reasons,

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from thrifty.kernels.ncc import sim_oos as kernel
 from thrifty.kernels.ncc.partial_states import GROWING, MAX_FEATURES
-from thrifty.kernels.runtime.steps import STEPS
+from thrifty.kernels.runtime import single_call
 from thrifty.parameters import FLAG, Real
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit, require_prices
 from thrifty.problem import Problem
@@ -54,7 +54,10 @@ class SimOOS(CompiledPolicy):
 
     def read_price_list(self, prices: ArrayLike) -> None:
         """Take the prices now in force, one per feature, for the next plan."""
-        STEPS[type(self._state)].read_prices(self._state, require_prices(self.problem, prices))
+        steps = self._steps
+        single_call.read_prices(
+            steps.read_prices, steps.state, require_prices(self.problem, prices)
+        )
 
     def _grow(self) -> None:
         self._state = kernel.grow(self._state)

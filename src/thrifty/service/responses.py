@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from thrifty.problem import RewardRange
+from thrifty.case_record import action_values_in_money, reasons_in_money
 from thrifty.service.cases import CaseState
 from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
 from thrifty.service.projection import Projection
 from thrifty.specification import PolicySpec
-
-_AMOUNTS: Mapping[str, Callable[[RewardRange, float], float]] = {
-    "reward": RewardRange.money,
-    "value": RewardRange.money,  # a reward less a price
-    "price": RewardRange.price,
-}
 
 
 def written(spec: PolicySpec, event: Event) -> dict[str, Any]:
@@ -90,7 +84,7 @@ def _steps(spec: PolicySpec, case: CaseState) -> list[dict[str, Any]]:
             "values": body.get("values", {}),
             "costs": body.get("costs", {}),
             "unavailable": body.get("unavailable", []),
-            "reasons": _in_money(spec.problem.rewards, event.body["reasons"]),
+            "reasons": reasons_in_money(spec.problem.rewards, event.body["reasons"]),
         }
         for event, body in zip(asking, came, strict=True)
     ]
@@ -119,32 +113,9 @@ def _explained(spec: PolicySpec, case: CaseState) -> dict[str, Any]:
     values = None if acted is None else acted.body["action_values"]
     return {
         "learnt_before_buying": case.opened.basis,
-        "reasons": _in_money(scale, case.opened.body["reasons"]),
+        "reasons": reasons_in_money(scale, case.opened.body["reasons"]),
         "learnt_before_acting": None if acted is None else acted.basis,
-        "action_values": None
-        if values is None
-        else {
-            name: None if value is None else scale.money(value)
-            for name, value in zip(spec.problem.actions, values, strict=True)
-        },
-    }
-
-
-def _in_money(scale: RewardRange, reasons: Any) -> Any:
-    """Return reasons with the amounts in them in money; `Policy.reasons` says what they are called.
-
-    >>> _in_money(RewardRange(-900.0, 100.0), {"certainty": 0.9, "reward": 0.9, "price": 0.005})
-    {'certainty': 0.9, 'reward': 0.0, 'price': 5.0}
-    """
-    if isinstance(reasons, list):
-        return [_in_money(scale, reason) for reason in reasons]
-    if not isinstance(reasons, dict):
-        return reasons
-    return {
-        name: _AMOUNTS[name](scale, reason)
-        if name in _AMOUNTS and isinstance(reason, float)
-        else _in_money(scale, reason)
-        for name, reason in reasons.items()
+        "action_values": action_values_in_money(spec.problem, values),
     }
 
 
