@@ -34,7 +34,7 @@ title = "Seeds"
 seeds = "0:{seeds}"
 rounds = {rounds}
 
-[world]
+[environment]
 name = "nursery/published"
 
 [[policies]]
