@@ -10,7 +10,7 @@ from benchmarks.soak import compare_totals
 def test_the_dashboard_agrees_with_the_exported_log(tmp_path: Path) -> None:
     """benchmarks/soak.py does it for ten minutes."""
     with ThreadPoolExecutor(1) as pool:  # a browser that was opened before has a loop here
-        rows = apart.submit(
+        rows = pool.submit(
             compare_totals, tmp_path, lambda tally: len(tally.seconds) < 600
         ).result()
     assert [row["policy"] for row in rows] == ["lending", "borrowing"]
