@@ -87,7 +87,7 @@ def test_help_groups_commands_by_task(called: Called, capsys: pytest.CaptureFixt
     assert called("--help") == 0
     shown = capsys.readouterr().out
     assert all(f" {task} " in shown for task in COMMANDS_BY_TASK)
-    places = [shown.index(f" {command} ") for command in COMMANDS]
+    places = [shown.index(f"│ {command} ") for command in COMMANDS]
     assert places == sorted(places)
 
 
@@ -122,9 +122,8 @@ def without(packages: list[str], *arguments: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("package", "command", "extra"),
     [
-        ("polars", ["list"], "experiments"),
+        ("polars", ["compare", "results/mine"], "experiments"),
         ("polars", ["run", "nursery/published", "--seeds", "0:2"], "experiments"),
-        ("polars", ["warmup", "uniform"], "experiments"),
         ("polars", ["init", "cases.csv"], "worth"),
         ("narwhals", ["worth", "cases.csv"], "worth"),
         ("polars", ["figures", "results"], "figures"),
@@ -613,3 +612,8 @@ def test_parameters_are_tuned_and_evaluated_on_other_data(
     means = {row["policy"]: row["gain"] for row in result["evaluated"]}
     worth = result["worth"]["ucb1"]
     assert worth["mean"] == pytest.approx(means["tuned ucb1"] - means["ucb1"])
+
+
+@pytest.mark.parametrize("command", [["list"], ["warmup", "uniform"]])
+def test_commands_that_need_no_optional_package(command: list[str]) -> None:
+    assert without(["polars", "matplotlib", "plotly"], *command).returncode == 0

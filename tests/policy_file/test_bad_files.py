@@ -151,7 +151,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "fee of unknown": (
         '["TSH", "T3"]',
         '["TSH", "T4"]',
-        "group 'blood' holds 'T4', which is not a",
+        "group 'blood' contains 'T4', which is not a",
     ),
     "group misspelt": ("setup = 2.10", "setup = 2\nfees = 1", "group 'blood' has the unknown key"),
     "two groups": (
@@ -159,7 +159,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         '[[groups]]\nname = "more"\nfeatures = ["T3"]\nsetup = 1\n[[bundles]]',
         "feature of a group 'T3' appears twice",
     ),
-    "bundle of unknown": ('["score", "history"]', '["score", "x"]', "bundle 'report' holds 'x'"),
+    "bundle of unknown": ('["score", "history"]', '["score", "x"]', "bundle 'report' contains 'x'"),
     "bundle of one": ('["score", "history"]', '["score"]', "bundle 'report' has the features"),
     "bundle and price": (
         '["score", "history"]',
@@ -198,7 +198,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         "[rewards]: low is -inf: give a finite number",
     ),
     "range huge": ('unit = "EUR"', "high = 1e13", "[rewards]: high is 10000000000000.0: give"),
-    "range too narrow": ('unit = "EUR"', "high = 100", "go from -900 to 120, beyond the declared"),
+    "range too narrow": ('unit = "EUR"', "high = 100", "go from -900 to 120, outside the declared"),
     "outcome unknown": (
         "default = -900",
         "defalt = -900",
@@ -206,7 +206,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     ),
     "outcome lacking": (", default = -900", "", "rewards of action 'approve' lack ['default']"),
     "outcome twice": ('["repaid", "default"]', '["repaid", "repaid"]', "outcome 'repaid' appears"),
-    "one outcome": ('["repaid", "default"]', '["repaid"]', "outcomes ['repaid']: with fewer than"),
+    "one outcome": ('["repaid", "default"]', '["repaid"]', "outcomes are ['repaid']: with"),
     "reward nan": ("repaid = 120", "repaid = nan", "[outcomes]: rewards.approve is {'repaid': nan"),
     "reward a text": ("decline = 0", 'decline = "0"', "[outcomes]: rewards.decline is '0': give"),
     "rewards equal": ("repaid = 120, default = -900", "repaid = 0, default = 0", "from 0.0 to 0.0"),

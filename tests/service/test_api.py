@@ -274,7 +274,7 @@ def test_a_client_without_a_policy_asks_the_only_one(tmp_path: Path) -> None:
     files = [policy_file(tmp_path, name=name) for name in ("lending", "borrowing")]
     with served(*files, "--store", tmp_path / "store.db") as service:
         with Client(service.url) as client:
-            with pytest.raises(InvalidInput, match="policies 'borrowing', 'lending': say which"):
+            with pytest.raises(InvalidInput, match="policies 'borrowing', 'lending': choose one"):
                 client.ask()
             case = client.ask(policy="lending")
             assert client.explain(case)["policy"] == "lending"
@@ -314,7 +314,7 @@ def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(httpx.Client, "request", lambda *_, **__: page)
     with (
         Client("http://proxy") as client,
-        pytest.raises(StoreUnavailable, match="does not answer like a decision service"),
+        pytest.raises(StoreUnavailable, match="is not a decision service"),
     ):
         client.policy("lending")
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.kernels.runtime import single_call
+from thrifty.kernels.runtime.steps import STEPS
 from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -413,9 +415,8 @@ def _compiled_when_ready_and_after_a_case(address: Path) -> list[int]:
     counts = []
 
     def count() -> None:
-        counts.append(
-            sum(len(getattr(kernel, "overloads", ())) for kernel in vars(single_call).values())
-        )
+        kernels = [*vars(single_call).values(), *chain.from_iterable(STEPS.values())]
+        counts.append(sum(len(getattr(kernel, "overloads", ())) for kernel in kernels))
 
     async def scenario(harness: EngineHarness) -> None:
         count()
