@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from tempfile import TemporaryDirectory
 from time import process_time
 
-from benchmarks.measuring import Say, Times, printed_by_python
-from benchmarks.report import Goal, Part, Table, judged
+from benchmarks.measuring import Say, Times, run_python
+from benchmarks.report import Goal, Part, Table, format_goals
 
 METHOD = """\
 Each repetition is a process of its own. Imports are measured by the clock on the wall, the rest in
@@ -59,7 +59,7 @@ def measure(quick: bool, say: Say) -> Part:
                 limit = GOALS.get((policy, cache, what))
                 stated = [] if limit is None else [_goal(f"{policy}, {what}", cache, taken, limit)]
                 goals += stated
-                rows.append((policy, cache, what, *_numbers(taken), judged(stated)))
+                rows.append((policy, cache, what, *_numbers(taken), format_goals(stated)))
     tables = (
         Table("Imports", ("what", "s", "spread", "target"), tuple(imports)),
         Table("Processor time of first uses", HEADERS, tuple(rows)),
@@ -78,12 +78,12 @@ def _imports(repetitions: int, say: Say) -> tuple[list[tuple[str, ...]], list[Go
         if statement == "import thrifty":
             stated.append(Goal(f"fresh process: {what}", taken.median, IMPORT_SECONDS, "s"))
         goals += stated
-        rows.append((what, *_numbers(taken), judged(stated)))
+        rows.append((what, *_numbers(taken), format_goals(stated)))
     return rows, goals
 
 
 def _import_seconds(statement: str) -> float:
-    return float(printed_by_python("-c", IMPORT.format(statement=statement)))
+    return float(run_python("-c", IMPORT.format(statement=statement)))
 
 
 def _first_uses(
@@ -102,7 +102,7 @@ def _first_uses(
 
 def _run(policy: str, folder: str) -> dict[str, float]:
     seconds: dict[str, float] = json.loads(
-        printed_by_python("-m", "benchmarks.cold", policy, NUMBA_CACHE_DIR=folder)
+        run_python("-m", "benchmarks.cold", policy, NUMBA_CACHE_DIR=folder)
     )
     return seconds
 

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.soak`: two policies in worlds that drift, and books that must agree.
+"""`python -m benchmarks.soak`: run two policies for a long time while rewards drift.
 
-What the dashboard shows at the end is compared with what the exported log adds up to.
+At the end, the totals on the dashboard are compared with those of the exported log.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Any
 import polars as pl
 
 from benchmarks.kills import LEVELS, POLICY, THRIFTY, end, start
-from benchmarks.load import Tally, World, connect, one_life
+from benchmarks.load import CaseSource, Tally, connect, run_case
 
 
 @dataclass
 class Drift:
-    """Rewards that depend on another feature every few seconds."""
+    """Rewards that depend on a different feature every few seconds."""
 
     every: float = 20.0
 
     def reward(self, rng: random.Random, values: Mapping[str, str], action: str) -> float:
-        """Pay for the right action, most of the time."""
+        """Return 1 for the right action most of the time, and 0 otherwise."""
         feature = ("income", "history", "age")[int(time.monotonic() / self.every) % 3]
         level = values.get(feature)
         right = "approve" if level in ("high", "clean", "old") else "decline"
@@ -40,32 +40,32 @@ class Drift:
 
 
 async def soak(
-    port: int, policies: list[str], goes_on: Callable[[Tally], bool], connections: int
+    port: int, policies: list[str], keep_going: Callable[[Tally], bool], connections: int
 ) -> Tally:
-    """Make traffic for all policies as long as `goes_on` says so."""
-    tally, world = Tally(keep_cases=False), World(LEVELS, reward=Drift().reward)
+    """Run cases of all policies while `keep_going` returns True."""
+    tally, source = Tally(keep_cases=False), CaseSource(LEVELS, reward=Drift().reward)
     line = await connect(port)
-    for policy in policies:  # compiles, if that was not done before
-        await one_life(line, policy, world, random.Random(policy), tally)
+    for policy in policies:  # compiles, the first time
+        await run_case(line, policy, source, random.Random(policy), tally)
     line.transport.close()
 
     async def one(k: int) -> None:
         line, rng = await connect(port), random.Random(k)
-        while goes_on(tally):
-            await one_life(line, policies[k % len(policies)], world, rng, tally)
+        while keep_going(tally):
+            await run_case(line, policies[k % len(policies)], source, rng, tally)
         line.transport.close()
 
     await asyncio.gather(*(one(k) for k in range(connections)))
     return tally
 
 
-def shown(port: int, path: str) -> Any:
-    """Return what the dashboard asks for."""
+def fetch(port: int, path: str) -> Any:
+    """Return the JSON at a path of the service."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
         return json.load(answer)
 
 
-def added_up(log: Path, policy: str) -> dict[str, float]:
+def log_totals(log: Path, policy: str) -> dict[str, float]:
     """Return the totals of a policy, from the exported log alone."""
     rows = pl.read_parquet(log).filter(pl.col("policy") == policy)
     reward = float(rows.filter(pl.col("learnt"))["reward"].sum())
@@ -73,10 +73,10 @@ def added_up(log: Path, policy: str) -> dict[str, float]:
     return {"reward": reward, "spend": spend, "gain": reward - spend}
 
 
-def compared(
-    folder: Path, goes_on: Callable[[Tally], bool], connections: int = 8
+def compare_totals(
+    folder: Path, keep_going: Callable[[Tally], bool], connections: int = 8
 ) -> list[dict[str, Any]]:
-    """Run the soak in a folder; return for each policy what was shown and what adds up."""
+    """Run the service in a folder; return the totals of the dashboard and of the log, by policy."""
     policies = ["lending", "borrowing"]
     files = []
     for name in policies:
@@ -88,10 +88,10 @@ def compared(
         if path is not files[-1]:
             end(process)
     try:
-        tally = asyncio.run(soak(port, policies, goes_on, connections))
+        tally = asyncio.run(soak(port, policies, keep_going, connections))
         assert not tally.errors, tally.errors[:3]
-        pages = {it["policy"]: it for it in shown(port, "/v1/policies")}
-        series = {name: shown(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
+        pages = {page["policy"]: page for page in fetch(port, "/v1/policies")}
+        series = {name: fetch(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
     finally:
         end(process)
     subprocess.run([str(THRIFTY), "export", str(store), "--out", str(log)], check=True)
@@ -101,21 +101,23 @@ def compared(
             "decisions": pages[name]["counts"]["acted"],
             "noticed": pages[name]["noticed"],
             "shown": {key: pages[name][key] for key in ("reward", "spend", "gain")},
-            "drawn": {key: sum(it[key] for it in series[name]) for key in ("reward", "spend")},
-            "log": added_up(log, name),
+            "drawn": {
+                key: sum(point[key] for point in series[name]) for key in ("reward", "spend")
+            },
+            "log": log_totals(log, name),
         }
         for name in policies
     ]
 
 
 def main() -> int:
-    """Soak, compare, print."""
+    """Run, compare and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     options = parser.parse_args()
     until = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
-        rows = compared(Path(folder), lambda _: time.monotonic() < until)
+        rows = compare_totals(Path(folder), lambda _: time.monotonic() < until)
     wrong = 0
     for row in rows:
         print(json.dumps(row))

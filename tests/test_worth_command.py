@@ -12,10 +12,12 @@ import polars as pl
 import pytest
 
 from experiments.small_experiments import files_below, thrifty
+from shared_runs import CommandCache
 from thrifty import Agent
 from thrifty.cli import main
 from thrifty.errors import InvalidSpec
 from thrifty.examples import SYNTHETIC
+from thrifty.policies import LinUCB
 from thrifty.policy_file import read_policy_file, read_spec
 from thrifty.policy_file.old_formats import PRICE_LIST
 from thrifty.problem import RewardRange
@@ -368,11 +370,11 @@ def test_unusual_files_are_read(
     assert sorted(path.name for path in (tmp_path / "worth").iterdir()) == FILES
 
 
-def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
+def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCache) -> None:
     for name, options in (("cases.csv", ()), ("policy.toml", ("--prices",))):
         shown = thrifty("example", "lending", *options, cwd=tmp_path)
         (tmp_path / name).write_text(shown.stdout, encoding="utf-8")
-    shown = thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
+    shown = commands.thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "release 0.1" not in shown.stderr
     assert "Buy income, history, employment and phone for 21.20 EUR per case." in shown.stdout
@@ -507,3 +509,47 @@ def test_old_and_new_files_say_the_same(called: Called, tmp_path: Path) -> None:
         found.append({**json.loads(words), "command": ""})
     assert found[0] == found[1]
     assert found[0]["best_subset"] == ["income", "history"]
+
+
+def test_the_policy_and_its_parameters_are_kept(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    path = tmp_path / "policy.toml"
+    text = path.read_text(encoding="utf-8")
+    own = 'policy = "linucb"\nalpha = 0.3'
+    path.write_text(text.replace('policy = "scout"', own), encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
+    assert code == 0, words
+    written = read_policy_file(tmp_path / "worth" / "policy.toml").policy
+    assert written is not None
+    assert (written.policy, written.parameters) == ("linucb", {"alpha": 0.3})
+    agent = Agent.from_file(tmp_path / "worth" / "policy.toml")
+    assert isinstance(agent.policy, LinUCB)
+    assert agent.policy.rounds == 120
+
+
+def test_an_earlier_report_is_replaced_and_other_files_are_not(
+    called: Called, tmp_path: Path
+) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    before = (tmp_path / "policy.toml").read_bytes()
+    command = ["worth", "cases.csv", "--policy", "policy.toml"]
+    for _ in range(2):
+        assert called(*command)[0] == 0
+    code, words = called(*command, "--out", ".")
+    assert (code, "the report would overwrite policy.toml, which you gave" in words) == (2, True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "policy.toml").write_bytes(before)
+    code, words = called(*command, "--out", "mine")
+    assert (code, "policy.toml exists and is not part of an earlier report" in words) == (2, True)
+    assert (tmp_path / "mine" / "policy.toml").read_bytes() == before
+    assert (tmp_path / "policy.toml").read_bytes() == before
+
+
+def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    code, words = called("worth", "cases.csv")
+    assert (code, "no target is given" in words, "thrifty init" in words) == (2, True, True)
+    code, words = called("worth", "cases.csv", "--target", "outcome")
+    assert (code, "no feature has a price" in words, "thrifty init" in words) == (2, True, True)

@@ -12,7 +12,8 @@ import polars as pl
 from figures.small_tables import Row, rows, table_from, table_of_gains, table_of_regrets
 from thrifty.experiments.reproduction import Reproduction
 from thrifty.experiments.results import Results
-from thrifty.experiments.spec import Entry, Experiment, Role
+from thrifty.experiments.roles import Role
+from thrifty.experiments.spec import Entry, Experiment
 from thrifty.experiments.tuning import best_parameters, tuned_experiment
 
 SEEDS = (0, 1, 2, 3)

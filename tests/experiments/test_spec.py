@@ -9,15 +9,9 @@ from experiments.small_experiments import written
 from thrifty.environments.families import FAMILIES
 from thrifty.errors import InvalidSpec, UnknownName
 from thrifty.experiments.environments import environment_named
+from thrifty.experiments.roles import Role
 from thrifty.experiments.single_runs import single_runs
-from thrifty.experiments.spec import (
-    Role,
-    catalogue,
-    find,
-    find_all,
-    for_choosing,
-    parse_seeds,
-)
+from thrifty.experiments.spec import catalogue, find, find_all, for_choosing, parse_seeds
 from thrifty.theory import recommended_window
 
 GOOD = """

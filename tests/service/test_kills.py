@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from benchmarks.kills import Killing, kill_often
-from benchmarks.load import Tally, World
+from benchmarks.load import CaseSource, Tally
 
 from small_service import LEVELS, THRIFTY, Served, policy_file, run_apart
 from thrifty.client import Client
@@ -15,7 +15,7 @@ from thrifty.service.audit import fold_log
 from thrifty.service.stores import open_store
 from waiting import until
 
-WORLD = World(LEVELS, price=0.5)
+WORLD = CaseSource(LEVELS, price=0.5)
 
 
 def after_requests(fewest: int, most: int, seed: int) -> Callable[[Tally], Awaitable[None]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from benchmarks.load import World, connect
+from benchmarks.load import CaseSource, connect
 
 from postgres_server import PostgresServer, postgres_programs
 from small_service import LEVELS, Served, policy_file, run_apart
@@ -21,7 +21,7 @@ from thrifty.service.events import REWARDED, SETTLED, Event
 from thrifty.service.stores import Store, open_store
 from waiting import LIMIT, until, wait_until
 
-WORLD = World(LEVELS, price=0.5)
+WORLD = CaseSource(LEVELS, price=0.5)
 
 
 async def live(client: AsyncClient, other: AsyncClient, rng: random.Random, said: set[str]) -> None:

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from thrifty.errors import InvalidSpec
 from thrifty.experiments.measures import longest, totals
 from thrifty.experiments.results import Results
+from thrifty.experiments.roles import Role
 from thrifty.experiments.series import (
     accuracy_draws,
     action_distance,
     policy_labels,
     resampled_means,
 )
-from thrifty.experiments.spec import Entry, Role
+from thrifty.experiments.spec import Entry
 
 Floats = NDArray[np.float64]
 GOOD_WINDOW, LONG_WINDOW = 300, 700

@@ -16,7 +16,8 @@ from thrifty.experiments.growth import (
 from thrifty.experiments.measures import Summary, summaries, totals
 from thrifty.experiments.reproduction import Reproduction
 from thrifty.experiments.results import Results
-from thrifty.experiments.spec import Entry, Role
+from thrifty.experiments.roles import Role
+from thrifty.experiments.spec import Entry
 from thrifty.experiments.tuning import gains_from_tuning
 
 TOLERANCE = 1e-6

@@ -11,8 +11,9 @@ import polars as pl
 
 from thrifty._version import __version__
 from thrifty.errors import InvalidTable
+from thrifty.experiments.roles import Role
 from thrifty.experiments.single_runs import SCHEMA_VERSION
-from thrifty.experiments.spec import Entry, Experiment, Role, Target
+from thrifty.experiments.spec import Entry, Experiment, Target
 from thrifty.files import atomic_write
 
 TABLE = "table.parquet"

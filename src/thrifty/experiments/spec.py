@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -15,6 +14,7 @@ from typing import Any
 
 from thrifty.errors import InvalidSpec, ThriftyError, UnknownName
 from thrifty.experiments.environments import require_environment_parameters
+from thrifty.experiments.roles import Role
 from thrifty.parameters import Constraint, Real, Whole, check_parameter
 from thrifty.policies import policy_named
 from thrifty.simulation import require_parameters
@@ -38,26 +38,6 @@ KEYS = {
 REGRETS = ("expected", "realised")
 RECOMMENDED = "recommended"
 """Value of `window` that stands for the window that the theorems recommend for the horizon."""
-
-
-class Role(StrEnum):
-    """Part that a policy plays in a comparison with the paper.
-
-    The paper's claims and the report select policies by role, never by label.
-    """
-
-    PROGRAM = "program"
-    """NCC-UCRL2 as in the authors' program."""
-    TEXT = "text"
-    """NCC-UCRL2 as in the paper's text alone."""
-    SIMPLEX = "simplex"
-    """The program with the text's window and ties, and q in the simplex."""
-    BENCHMARK = "benchmark"
-    """A policy that the paper compares NCC-UCRL2 with."""
-    LATER_BENCHMARK = "later-benchmark"
-    """A policy that the authors added to their program after the paper."""
-    TUNED = "tuned"
-    """A policy with the parameters that a grid search found."""
 
 
 @dataclass(frozen=True)

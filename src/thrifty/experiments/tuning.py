@@ -11,7 +11,8 @@ import polars as pl
 from thrifty.errors import InvalidParameter, InvalidSpec
 from thrifty.experiments.measures import Difference, difference, totals
 from thrifty.experiments.results import Results
-from thrifty.experiments.spec import Entry, Experiment, Role
+from thrifty.experiments.roles import Role
+from thrifty.experiments.spec import Entry, Experiment
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ def read_rewards(path: str | os.PathLike[str], file: PolicyFile) -> PolicyFile:
         given = _validate(upgrade_rewards(_load_toml(Path(path))))
         if given.outcomes is None:
             raise InvalidSpec("there are no rewards: add the rewards of each action.")
+        # A range belongs to its rewards; the currency may be given in either file.
         unit = given.rewards.unit or file.rewards.unit
         rewards = given.rewards if given.rewards.low is not None else file.rewards
         return file.replace(
@@ -411,6 +412,7 @@ def _read_agent(name: str | None, folder: Path | None) -> bytes | None:
         )
     path = folder / name
     try:
+        # Checked before reading, so that a wrong path cannot fill the memory.
         if path.stat().st_size > AGENT_LIMIT:
             raise InvalidSpec(
                 f"[policy] agent {path} is larger than {AGENT_LIMIT} bytes, so it is not a saved "

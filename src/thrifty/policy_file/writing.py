@@ -125,6 +125,7 @@ def _item(section: Section, key: str, value: Any) -> Item:
     if isinstance(section, OutcomesSection) and key == "rewards":
         rows = tomlkit.table()
         for action, row in value.items():
+            # As a list, because a plain string with a dot would become nested keys.
             rows.append(tomlkit.key([action]), _value(row))
         return rows
     return _value(value)

@@ -79,6 +79,7 @@ def scaffold_policy_file(
             f"target: the table has no column {target!r}{suggestion(target, frame.columns)}. Its "
             f"columns are {quote_names(frame.columns)}."
         )
+    guessed = target is None
     target = target or _likely_target(frame)
     time = _likely_time(frame, target)
     columns, left_out = _usable_columns(frame, {target, time})
@@ -91,9 +92,9 @@ def scaffold_policy_file(
         ),
     )
     excluded = [f"{column}: left out, {reason}" for column, reason in left_out.items()]
-    notes = [*table.notes, f"{target}: the target"]
+    notes = [*table.notes, f"{target}: the target" + (" (a guess)" if guessed else "")]
     if time is not None:
-        notes.append(f"{time}: the time")
+        notes.append(f"{time}: the time, which orders the cases")
     notes += [f"{column.name}: {column.description}" for column in columns]
     comments = _comments(file, name, columns, excluded, _outcomes(frame, target))
     return Scaffold(file, comments, (*notes, *excluded))
@@ -152,6 +153,7 @@ def _examples(time: str | None, outcomes: list[str]) -> list[str]:
 
 def _likely_target(frame: pl.DataFrame) -> str:
     """Return the column with a typical name, else the last one with few values."""
+    # Reversed, so that the first one wins of columns that differ only in upper and lower case.
     by_name = {column.lower(): column for column in reversed(frame.columns)}
     for name in LIKELY_TARGETS:
         if name in by_name:
@@ -190,6 +192,7 @@ def _usable_columns(
         elif is_identifier(values):
             left_out[name] = "an identifier"
         else:
+            # A few words among numbers usually mean a missing value, such as "n.a." or "unknown".
             absent = tuple(unparsed_words(values)[:MAX_WORDS])
             section = ColumnSection(name=name, absent=absent)
             try:

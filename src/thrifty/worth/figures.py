@@ -128,6 +128,7 @@ def backtest_figure(backtest: Backtest, money: MoneyFormat) -> PlotlyFigure:
     """Draw the cumulative gain of each strategy, with events below."""
     n_cases = backtest.cases.n_cases
     shown = np.unique(np.linspace(1, n_cases, min(_MAX_POINTS, n_cases)).astype(np.int64))
+    # Differences are small beside the totals, so every line is relative to buying nothing.
     nothing = np.cumsum(backtest.result(Strategy.NOTHING).gains)
     hidden = _far_below(backtest)
     traces: list[dict[str, Any]] = [
