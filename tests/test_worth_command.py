@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from experiments.small_experiments import files_below, thrifty
+from shared_runs import CommandCache
 from thrifty import Agent
 from thrifty.cli import main
 from thrifty.errors import InvalidSpec
@@ -369,11 +370,11 @@ def test_unusual_files_are_read(
     assert sorted(path.name for path in (tmp_path / "worth").iterdir()) == FILES
 
 
-def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
+def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCache) -> None:
     for name, options in (("cases.csv", ()), ("policy.toml", ("--prices",))):
         shown = thrifty("example", "lending", *options, cwd=tmp_path)
         (tmp_path / name).write_text(shown.stdout, encoding="utf-8")
-    shown = thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
+    shown = commands.thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "release 0.1" not in shown.stderr
     assert "Buy income, history, employment and phone for 21.20 EUR per case." in shown.stdout
