@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import Any
@@ -16,8 +16,8 @@ from thrifty.environments.replay import Replay
 from thrifty.errors import InvalidParameter
 from thrifty.parameters import Whole, check_parameter, is_whole, require_instance
 from thrifty.playing import number_of_rounds, play
-from thrifty.policies import policy_named
 from thrifty.policies.compiled import CompiledPolicy, Record
+from thrifty.policies.registry import make_policy, policy_maker, policy_named, require_parameters
 from thrifty.policy import Policy
 from thrifty.rounds import Observation, Runs
 from thrifty.seeds import environment_seed
@@ -95,7 +95,7 @@ def simulate(
                 f"{chosen[0]}: runs in one table need one problem, so simulate them apart."
             )
         number_of_rounds(world, length)
-        policy = _make_policy(make, world, chosen[k], {"horizon": length, **params})
+        policy = make_policy(make, world, chosen[k], {"horizon": length, **params})
         record = (runs.observed[k], runs.actions[k], runs.rewards[k], runs.costs[k])
         _play_into(record, policy, world)
         if progress is not None:
@@ -114,43 +114,9 @@ def warm_up(name: str) -> None:
     """
     world = Replay([[0, 0], [0, 1]] * 2, [[0.0, 1.0]] * 4, [[0.1, 0.1]] * 4)
     simulate(name, world, seeds=[0], workers=1)
-    policy = _make_policy(policy_named(name), world, 0, {"horizon": world.horizon})
+    policy = make_policy(policy_named(name), world, 0, {"horizon": world.horizon})
     play(policy, world, rounds=2)
     policy.action_values(Observation([0, -1], [0.1, np.nan]))
-
-
-def policy_maker(policy: str | Callable[..., Policy]) -> Callable[..., Policy]:
-    """Return what makes the policy of this name, or the class or function itself."""
-    if isinstance(policy, str):
-        return policy_named(policy)
-    if isinstance(policy, Policy) or not callable(policy):
-        raise InvalidParameter(
-            f"{policy!r} is neither a policy's name nor its class: a new policy is made for every "
-            "seed, so give what makes it, for instance UCB1 or 'ucb1'."
-        )
-    return policy
-
-
-def require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
-    """Refuse parameters that the policy made by `make` does not have."""
-    known = sorted(set(inspect.signature(make).parameters) - {"problem", "seed", "truth"})
-    for name in params:
-        if name not in known:
-            raise InvalidParameter(
-                f"the policy has no parameter {name!r}: its parameters are "
-                f"{', '.join(known) or 'none'}."
-            )
-
-
-def _make_policy(
-    make: Callable[..., Policy], world: Environment, seed: int, params: Mapping[str, Any]
-) -> Policy:
-    """Make a policy for a world, with the world's horizon and truth if it wants them."""
-    wanted = inspect.signature(make).parameters
-    given = {name: value for name, value in params.items() if name in wanted}
-    if "truth" in wanted:
-        given["truth"] = _truth_of(world)
-    return make(world.problem, seed=seed, **given)
 
 
 def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
@@ -189,16 +155,6 @@ def _world_of(environment: World, seed: int) -> Environment:
     world = deepcopy(world)
     world.reset(seed=environment_seed(seed))
     return world
-
-
-def _truth_of(world: Environment) -> Any:
-    truth = getattr(world, "truth", None)
-    if truth is None:
-        raise InvalidParameter(
-            "this environment does not tell its truth, and the oracle lives on it: use a Replay, "
-            "a World or another environment with an attribute `truth`."
-        )
-    return truth
 
 
 def _play_into(record: Record, policy: Policy, world: Environment) -> None:

@@ -54,10 +54,9 @@ def worth(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decide which features to buy: past cases and prices in, a verdict and an HTML report out.
+    """Decide what to buy: give past cases and prices, get a verdict and an HTML report.
 
-    Writes to OUT: worth.html (the report), worth.json (all numbers), policy.toml and agent.npz (a
-    policy that has learnt from the cases, for `thrifty serve`).
+    Writes worth.html, worth.json, policy.toml and agent.npz to OUT.
 
     Example: thrifty worth cases.csv --policy policy.toml
     """

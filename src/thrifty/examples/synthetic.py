@@ -99,6 +99,7 @@ class SyntheticExample:
             for s, state in enumerate(self.states):
                 for k, risk in enumerate(risks):
                     result[p, s, k] = _probability(risk, state)
+        # Risks may add up to more than 1; the last outcome then has probability 0.
         result[..., :-1] /= np.maximum(result.sum(axis=-1, keepdims=True), 1)
         result[..., -1] = 1 - result.sum(axis=-1)
         return result
@@ -233,6 +234,7 @@ class SyntheticExample:
 def _probability(risk: Mapping[str, float], state: Sequence[str]) -> float:
     values = set(state)
     added = sum(more for key, more in risk.items() if key and values.issuperset(key.split(" & ")))
+    # Never certain, so that every outcome occurs in every group.
     return min(max(risk[""] + added, 0.005), 0.97)
 
 

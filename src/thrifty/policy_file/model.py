@@ -113,6 +113,7 @@ def _row(value: Any) -> Any:
 
 def _whole(low: int, high: int) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
+        # bool is a subclass of int, and `seed = true` is a mistake.
         if type(value) is not int or not low <= value <= high:
             raise ValueError(f"give a whole number from {low} to {high}")
         return value
@@ -419,6 +420,7 @@ class PolicyFile(Section):
     rewards: RewardsSection = RewardsSection()
     outcomes: OutcomesSection | None = None
     reward_rule: RewardRuleSection = RewardRuleSection()
+    # Private: notices come from reading and are not part of the file.
     _notices: tuple[str, ...] = PrivateAttr(default=())
 
     @property

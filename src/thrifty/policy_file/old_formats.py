@@ -84,6 +84,7 @@ def upgrade_price_list(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_price_list(content: Mapping[str, Any]) -> bool:
     """Return True for a price list of release 0.1, False for a policy.toml of any release."""
+    # Both formats are TOML with free names, so each distinguishing mark is checked in turn.
     if isinstance(content.get("features"), list):
         return False
     if any(isinstance(value := content.get(key), dict) and not _is_offer(value) for key in _NEW):
@@ -121,6 +122,7 @@ def _features(
     for name, settings in columns.items():
         keys = _table(settings, f"columns.{name}")
         coding = {_COLUMN_KEYS.get(key, key): value for key, value in keys.items()}
+        # Release 0.1 allowed both and ignored bins.
         if "edges" in coding:
             coding.pop("bins", None)
         features.setdefault(name, {"name": name}).update(coding)

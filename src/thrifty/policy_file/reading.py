@@ -15,6 +15,7 @@ from thrifty.errors import InvalidSpec, ThriftyError
 from thrifty.features import Feature
 from thrifty.outcomes import Outcomes
 from thrifty.policies import policy_named
+from thrifty.policies.registry import require_parameters
 from thrifty.policy_file.error_messages import describe_error
 from thrifty.policy_file.model import (
     FeatureSection,
@@ -24,7 +25,6 @@ from thrifty.policy_file.model import (
 )
 from thrifty.policy_file.old_formats import upgrade, upgrade_price_list, upgrade_rewards
 from thrifty.problem import Problem, RewardRange
-from thrifty.simulation import require_parameters
 from thrifty.specification import PolicySpec, RewardRule
 
 MAX_FEATURES, MAX_LEVELS, MAX_ACTIONS = 256, 1024, 1024
@@ -112,6 +112,7 @@ def read_rewards(path: str | os.PathLike[str], file: PolicyFile) -> PolicyFile:
         given = _validate(upgrade_rewards(_load_toml(Path(path))))
         if given.outcomes is None:
             raise InvalidSpec("there are no rewards: add the rewards of each action.")
+        # A range belongs to its rewards; the currency may be given in either file.
         unit = given.rewards.unit or file.rewards.unit
         rewards = given.rewards if given.rewards.low is not None else file.rewards
         return file.replace(
@@ -411,6 +412,7 @@ def _read_agent(name: str | None, folder: Path | None) -> bytes | None:
         )
     path = folder / name
     try:
+        # Checked before reading, so that a wrong path cannot fill the memory.
         if path.stat().st_size > AGENT_LIMIT:
             raise InvalidSpec(
                 f"[policy] agent {path} is larger than {AGENT_LIMIT} bytes, so it is not a saved "

@@ -271,6 +271,7 @@ class _CaseReader:
         require_columns(file, self.target, self.frame.columns)
 
     def cases(self) -> Cases:
+        # Outcomes first: cases without one are removed from the table.
         outcomes, names = self._outcomes()
         rewards = build_rewards(self.file, names)
         rows, order, times = self._order()
@@ -295,9 +296,9 @@ class _CaseReader:
         target = self.file.table.target
         if target is None:
             raise InvalidSpec(
-                "no target: name the column that holds the outcome of each case, with --target "
-                "COLUMN or `target = ...` under [table] in policy.toml. The columns are "
-                f"{quote_names(self.frame.columns)}."
+                "no target is given, the column with the outcome of each case: name it with "
+                "--target, or run `thrifty init` to write a policy.toml and use that with "
+                f"--policy. The columns are {quote_names(self.frame.columns)}."
             )
         return target
 

@@ -1,4 +1,4 @@
-"""Recognise what a column holds, and code its values as a few levels."""
+"""Recognise the kind of a column, and code its values as a few levels."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def normalise(name: str, values: pl.Series, absent: tuple[str, ...] = ()) -> pl.
 def encode_column(
     name: str, values: pl.Series, settings: ColumnSection, missing: tuple[str, ...] = ()
 ) -> tuple[Codes, Coding]:
-    """Recognise what a column holds and code it; levels given in `settings` are used as they are.
+    """Recognise the kind of a column and code it; levels given in `settings` are used as they are.
 
     `missing` is text that means a missing value in any column.
     """
@@ -218,6 +218,7 @@ def is_identifier(values: pl.Series) -> bool:
         return True
     if values.dtype != pl.String or values.n_unique() <= max(IDENTIFIER_SHARE * len(values), 50):
         return False
+    # Amounts and dates can be distinct in every case too, and are no identifiers.
     sample = values.drop_nulls().head(1000)
     unparsed = min(parse_numbers(sample).null_count(), parse_dates(sample)[0].null_count())
     return unparsed > len(sample) / 2
@@ -323,13 +324,14 @@ def _encode_text(name: str, values: pl.Series, settings: ColumnSection) -> Codin
     if len(counts) <= max_levels:
         levels = tuple(sorted(counts["value"].to_list()))
         return Coding(name, "category", levels, f"category, {_count_levels(len(levels))}")
-    frequent = counts["count"].to_numpy() >= max(10, len(values) / 500)
-    kept = counts["value"].to_list()[: max(1, min(max_levels - 1, int(frequent.sum())))]
+    n_frequent = int((counts["count"].to_numpy() >= max(10, len(values) / 500)).sum())
+    kept = counts["value"].to_list()[: max(1, min(max_levels - 1, n_frequent))]
     other = unused_name("(other)", kept)
     covered = float(counts["count"][: len(kept)].sum()) / len(texts)
+    frequent = "most frequent one" if len(kept) == 1 else f"{len(kept)} most frequent"
     description = (
-        f"text, {len(counts):,} distinct values: the {len(kept)} most frequent "
-        f"({_percent(covered)} of cases), others grouped"
+        f"text, {len(counts):,} distinct values: the {frequent} ({_percent(covered)} of cases), "
+        "others grouped"
     )
     return Coding(name, "text", (*kept, other), description, other=other)
 
@@ -354,6 +356,7 @@ def _encode_number(name: str, values: pl.Series, settings: ColumnSection) -> Cod
     bins = settings.bins or bins_for(len(values))
     shares = np.arange(1, bins) / bins
     cuts = np.unique(np.quantile(present.to_numpy(), shares, method="lower"))
+    # An edge at the maximum would leave the last bin empty.
     cuts = cuts[cuts < distinct[-1]]
     edges = tuple(cuts.tolist()) or (float(distinct[0]),)
     levels = interval_names(edges)
@@ -362,6 +365,7 @@ def _encode_number(name: str, values: pl.Series, settings: ColumnSection) -> Cod
 
 def _encode_few_numbers(name: str, distinct: NDArray[np.float64]) -> Coding:
     """Keep each number as a level."""
+    # Edges lie halfway between values, so a new value goes to the nearest level.
     edges = tuple(((distinct[1:] + distinct[:-1]) / 2).tolist())
     levels = tuple(map(short_number, distinct.tolist()))
     if len(set(levels)) < len(levels):
@@ -387,6 +391,7 @@ def _encode_date(name: str, values: pl.Series, settings: ColumnSection) -> Codin
     edges = tuple((starts.dt.epoch("us") / 1e6).to_list()[1:])
     note = " (day before month)" if day_first else ""
     description = f"date, by {period}: {levels[0]} to {levels[-1]}{note}"
+    # All dates are in one period: a feature needs two levels, so that earlier dates can be coded.
     if not edges:
         edges = (float(starts.dt.epoch("us")[0] / 1e6),)
         levels = (f"before {levels[0]}", levels[0])
@@ -423,6 +428,7 @@ def _as_text(values: pl.Series) -> pl.Series:
     if values.dtype == pl.Boolean:
         return values.replace_strict([True, False], ["true", "false"], return_dtype=pl.String)
     if values.dtype == pl.Float64:
+        # Numbers with gaps are read as floats: 3.0 should be shown as 3.
         whole = (values.drop_nulls() % 1 == 0).all()
         return (values.cast(pl.Int64, strict=False) if whole else values).cast(pl.String)
     return values.cast(pl.String)

@@ -80,6 +80,7 @@ class TableFeature:
                     "None if it is missing."
                 )
             value = values[part.name]
+            # As in a CSV file: every value is text, and parsed like a whole column.
             series = pl.Series(part.name, [None if value is None else str(value)], dtype=pl.String)
             levels.append(part.levels[int(part.apply(series)[0])])
         return self._known_level(SEPARATOR.join(levels))
@@ -161,6 +162,7 @@ def encode_feature(
         codes, coding = columns[0]
         return TableFeature(name, coding.levels, (coding,)), codes
     parts = tuple(coding for _, coding in columns)
+    # The codes of a case are the digits of one number, its key.
     keys = np.zeros(len(columns[0][0]), dtype=np.int64)
     for codes, coding in columns:
         keys = keys * len(coding.levels) + codes

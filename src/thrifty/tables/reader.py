@@ -126,6 +126,7 @@ def _csv(path: Path, encoding: str | None, separator: str | None) -> Table:
             notes = (*notes, f"separator: {SEPARATOR_NAMES[separator]}")
     _require_header(path, header.rstrip("\r"), separator)
     try:
+        # Types are recognised later, because polars does not parse currencies and decimal commas.
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise InvalidTable(

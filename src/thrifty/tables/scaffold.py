@@ -79,6 +79,7 @@ def scaffold_policy_file(
             f"target: the table has no column {target!r}{suggestion(target, frame.columns)}. Its "
             f"columns are {quote_names(frame.columns)}."
         )
+    guessed = target is None
     target = target or _likely_target(frame)
     time = _likely_time(frame, target)
     columns, left_out = _usable_columns(frame, {target, time})
@@ -91,9 +92,9 @@ def scaffold_policy_file(
         ),
     )
     excluded = [f"{column}: left out, {reason}" for column, reason in left_out.items()]
-    notes = [*table.notes, f"{target}: the target"]
+    notes = [*table.notes, f"{target}: the target" + (" (a guess)" if guessed else "")]
     if time is not None:
-        notes.append(f"{time}: the time")
+        notes.append(f"{time}: the time, which orders the cases")
     notes += [f"{column.name}: {column.description}" for column in columns]
     comments = _comments(file, name, columns, excluded, _outcomes(frame, target))
     return Scaffold(file, comments, (*notes, *excluded))
@@ -104,22 +105,22 @@ def _comments(
 ) -> Comments:
     target = str(file.table.target)
     is_guess = target.lower() not in LIKELY_TARGETS
-    beside = {
+    inline = {
         "policy.policy": "the policy that decides live",
         "table.target": "the column of outcomes" + (" (a guess, check it)" if is_guess else ""),
         "table.time": "cases are replayed in this order",
     }
     for column in columns:
-        beside[f"features.{column.name}"] = column.description
-        beside[f"features.{column.name}.absent"] = "text that means a missing value"
+        inline[f"features.{column.name}"] = column.description
+        inline[f"features.{column.name}.absent"] = "text that means a missing value"
     if columns:
-        beside[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
+        inline[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
     header = (
         f"Features, prices and rewards for {name}.",
         "Set the prices, then run: thrifty worth CASES --policy THIS_FILE",
     )
     examples = _examples(file.table.time, outcomes)
-    return Comments(header, beside, (*excluded, *([""] if excluded else []), *examples))
+    return Comments(header, inline, (*excluded, *([""] if excluded else []), *examples))
 
 
 def _examples(time: str | None, outcomes: list[str]) -> list[str]:
@@ -152,6 +153,7 @@ def _examples(time: str | None, outcomes: list[str]) -> list[str]:
 
 def _likely_target(frame: pl.DataFrame) -> str:
     """Return the column with a typical name, else the last one with few values."""
+    # Reversed, so that the first one wins of columns that differ only in upper and lower case.
     by_name = {column.lower(): column for column in reversed(frame.columns)}
     for name in LIKELY_TARGETS:
         if name in by_name:
@@ -190,6 +192,7 @@ def _usable_columns(
         elif is_identifier(values):
             left_out[name] = "an identifier"
         else:
+            # A few words among numbers usually mean a missing value, such as "n.a." or "unknown".
             absent = tuple(unparsed_words(values)[:MAX_WORDS])
             section = ColumnSection(name=name, absent=absent)
             try:

@@ -67,6 +67,7 @@ def parse_dates(values: pl.Series) -> tuple[pl.Series, bool]:
     1
     """
     parsed = pl.Series(values.name, [None] * len(values), dtype=pl.Datetime("us"))
+    # Trying all formats is slow, and most columns are not dates.
     if not values.str.contains(_LOOKS_LIKE_DATE).any():
         return parsed, False
     for format_ in _FORMATS:

@@ -101,7 +101,7 @@ class PriceChange(NamedTuple):
 def block_mean(values: Floats) -> Estimate:
     """Return the mean of a series with an interval from the means of consecutive blocks.
 
-    Neighbouring cases are often alike, which would make an interval from single cases too narrow.
+    Neighbouring cases are often similar, so an interval from single cases would be too narrow.
 
     >>> block_mean(np.ones(100))
     Estimate(mean=1.0, low=1.0, high=1.0)
@@ -219,6 +219,7 @@ def _trained_agent(cases: Cases, scout: Scout, seed: int) -> Agent:
 
 
 def _ncc_policy(cases: Cases, seed: int) -> NCCUCRL2:
+    # The policy needs the highest possible price in advance; this gives it an advantage.
     prices = [cases.list_prices, *cases.varying_prices.values()]
     highest = max(float(column.max()) for column in prices) / cases.rewards.span
     return NCCUCRL2(
@@ -235,6 +236,7 @@ def _ncc_policy(cases: Cases, seed: int) -> NCCUCRL2:
 def _run_policies(
     strategy: Strategy, description: str, cases: Cases, policies: Sequence[CompiledPolicy]
 ) -> StrategyResult:
+    # Compiled policies release the GIL, so threads are enough.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = list(pool.map(lambda policy: _run_compiled(policy, cases), policies))
     rewards, costs, rates = (np.mean(column, axis=0) for column in zip(*runs, strict=True))
@@ -288,6 +290,7 @@ def _fixed_set(
         _learned_actions(cases, features, order, start),
         _price_by_case(cases, features),
     )
+    # Choosing needs all features, so the first part costs as much as buying everything.
     result.rewards[:start] = everything.rewards[:start]
     result.costs[:start] = everything.costs[:start]
     return result, features

@@ -137,6 +137,7 @@ def evaluate(cases: Cases, *, seed: int = 1) -> Evaluation:
     worths = [feature_worth(sets, evaluator, i) for i in indices_of(~cases.free)]
     nothing, everything = indices_of(cases.free), tuple(range(len(cases.features)))
     points = frontier(sets, evaluator, include=(nothing, best, everything))
+    # Hindsight chooses among every set that the report mentions.
     candidates = [best, nothing, everything, *(point.features for point in points)]
     for worth in worths:
         candidates += [worth.best_with, worth.best_without]

@@ -32,6 +32,7 @@ class MoneyFormat:
         ('1,234.50', '0.00')
         """
         text = f"{value:,.{self.decimals}f}"
+        # Without this, -0.001 would become "-0.00".
         is_zero = not text.strip("-0.,")
         return text.removeprefix("-") if is_zero else text
 
@@ -58,6 +59,7 @@ def display_name(text: str, max_length: int = 60) -> str:
     >>> display_name("a" + chr(0x202E) + "b"), display_name("x" * 9, max_length=5)
     ('a�b', 'xxxx…')
     """
+    # Control and direction characters could change how the rest of the line is displayed.
     shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
     return shown if len(shown) <= max_length else shown[: max_length - 1] + "…"
 

@@ -110,19 +110,20 @@ def _capitalised(sentence: str) -> str:
 
 
 def _frontier_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
-    rows = [
-        [
-            _name_cell(", ".join(evaluation.priced_names(point.features)) or "nothing"),
-            cell(money.amount(point.spend)),
-            cell(money.amount(point.reward.mean)),
-            cell(money.interval(point.reward)),
-            cell(
-                money.amount(point.reward.mean - point.spend),
-                "bought" if point.features == evaluation.best_set else "",
-            ),
-        ]
-        for point in evaluation.frontier
-    ]
+    rows = []
+    for point in evaluation.frontier:
+        is_best = point.features == evaluation.best_set
+        # Prices that vary round differently here, and the verdict shows the same number.
+        gain = evaluation.gain.mean if is_best else point.reward.mean - point.spend
+        rows.append(
+            [
+                _name_cell(", ".join(evaluation.priced_names(point.features)) or "nothing"),
+                cell(money.amount(point.spend)),
+                cell(money.amount(point.reward.mean)),
+                cell(money.interval(point.reward)),
+                cell(money.amount(gain), "bought" if is_best else ""),
+            ]
+        )
     headings = ("set", "spend per case", "reward per case", "95% CI", "gain per case")
     return [
         "<h2>Spend and reward</h2>",

@@ -166,6 +166,7 @@ def choose_set(sets: SetRewards, evaluator: Evaluator) -> FeatureSet:
         if not same_size.size:
             continue
         smaller = indices_of(sets.masks[same_size[np.argmax(gains[same_size])]])
+        # The number of ways to extend the smaller set: the best set may be the luckiest of them.
         tried = math.comb(int(priced.sum()) - size, best_size - size)
         if not is_significant(evaluator.gains(best) - evaluator.gains(smaller), tried):
             return smaller
@@ -190,6 +191,7 @@ def frontier(
     """
     prices = evaluator.cases.mean_prices
     kept: list[FeatureSet] = []
+    # Each set is compared with the last one kept, so that many small steps can add up to one.
     for features in _improving_sets(sets, sets.masks @ prices):
         improves = not kept or is_significant(
             evaluator.rewards(features) - evaluator.rewards(kept[-1])
@@ -276,6 +278,7 @@ def feature_worth(sets: SetRewards, evaluator: Evaluator, i: int) -> FeatureWort
 
 def _best_set(sets: SetRewards, gains: Floats) -> FeatureSet:
     """Return the set of the largest gain; the smallest one on a tie."""
+    # A column of noise can leave the reward unchanged up to rounding, which counts as a tie.
     best = np.flatnonzero(gains >= gains.max() - 1e-12)
     sizes = sets.masks[best].sum(axis=1)
     return indices_of(sets.masks[best[np.argmin(sizes)]])
@@ -285,7 +288,7 @@ def _best_set(sets: SetRewards, gains: Floats) -> FeatureSet:
 class SplitHalfGain:
     """Gain of sets chosen on one half of the cases and tested on the other half.
 
-    `chosen` holds the set that each half chooses.
+    `chosen` has the set that each half chooses.
     """
 
     gain: Estimate
@@ -295,6 +298,7 @@ class SplitHalfGain:
 def split_half_gain(evaluator: Evaluator, seed: int) -> SplitHalfGain:
     """Choose a set on each half of the cases, and test it on the other half."""
     cases = evaluator.cases
+    # A spawned seed keeps the halves independent of the folds, which use `seed` itself.
     halves = generator(np.random.SeedSequence(seed).spawn(1)[0]).permutation(cases.n_cases) % 2
     gains = np.empty(cases.n_cases)
     chosen: list[FeatureSet] = []
@@ -309,6 +313,7 @@ def split_half_gain(evaluator: Evaluator, seed: int) -> SplitHalfGain:
 
 def out_of_time_gain(cases: Cases, features: FeatureSet) -> Estimate:
     """Return the gain in the later half of the cases of rules learnt on the earlier half."""
+    # Two folds, earlier and later half: each learns on the other, and only the later one is used.
     later = (np.arange(cases.n_cases) * 2 >= cases.n_cases).astype(np.int8)
     evaluator = Evaluator(CrossValidation(cases, later))
     return Estimate.from_values(evaluator.gains(features)[later == 1])

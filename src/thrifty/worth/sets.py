@@ -87,6 +87,7 @@ class CrossValidation:
         """The set of all free features."""
         cells = np.zeros(self.cases.n_cases, np.int32)
         counts = self._count(cells, 1)
+        # Counts of the other folds, plus one case shared by all outcomes: no probability is 0.
         probabilities = counts.sum(axis=1, keepdims=True) - counts + 1 / counts.shape[2]
         probabilities /= probabilities.sum(axis=2, keepdims=True)
         node = Node(cells, counts, probabilities)
@@ -100,6 +101,7 @@ class CrossValidation:
         cells = np.empty_like(node.cells)
         n_levels = int(self.cases.levels[i])
         parents = kernel.divide(node.cells, self.cases.codes[i], len(node.counts), n_levels, cells)
+        # Too few cases per cell: any difference in reward would be noise.
         if len(parents) > self.max_cells:
             return None
         counts = self._count(cells, len(parents))
@@ -161,7 +163,7 @@ def evaluate_sets(validation: CrossValidation) -> SetRewards:
     all_sets = len(priced) <= MAX_EXHAUSTIVE
     rewards = _evaluate_all(validation, priced) if all_sets else _beam_search(validation, priced)
     masks = np.zeros((len(rewards), len(validation.cases.features)), dtype=np.bool_)
-    masks[:, validation.cases.free] = True
+    masks[:, validation.cases.free] = True  # free features belong to every set
     for row, features in zip(masks, rewards, strict=True):
         row[list(features)] = True
     return SetRewards(masks, np.array(list(rewards.values())), all_sets)
@@ -239,6 +241,7 @@ def _beam_search(validation: CrossValidation, priced: Sequence[int]) -> dict[fro
     # Starting from pairs finds features that are informative only together.
     tried = extend(singles if len(priced) <= MAX_PAIRED else _best(singles, gain))
     best_before = max(map(gain, rewards))
+    # A feature can hurt alone and help with others, so sets are extended until none improves.
     while tried:
         tried = extend(_best(tried, gain))
         best = max(map(gain, rewards))
@@ -262,5 +265,6 @@ def _information(cases: Cases, i: int) -> float:
     shares = joint / cases.n_cases
     independent = np.outer(shares.sum(axis=1), shares.sum(axis=0))
     present = shares > 0
+    # Independent columns show some information by chance, more of it the more levels they have.
     information = float((shares[present] * np.log(shares[present] / independent[present])).sum())
     return information - (n_levels - 1) * (n_outcomes - 1) / (2 * cases.n_cases)
