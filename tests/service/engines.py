@@ -93,7 +93,7 @@ class EngineHarness:
     async def settled(self) -> None:
         """Wait until everything written is fold_log."""
         async with asyncio.timeout(20):
-            while self.engine.store.read(self.engine.position, 1):
+            while self.engine.store.log.read(self.engine.position, 1):
                 await asyncio.sleep(0.005)
 
 

@@ -152,7 +152,7 @@ def test_limits(running: httpx.Client) -> None:
     deep = running.post(path, content=b'{"free": ' + b"[" * 2000, headers=head)
     assert (deep.status_code, deep.json()["message"]) == (
         422,
-        "body: it is nested more than 8 deep: flatten it.",
+        "body: it is nested more than 8 levels deep: flatten it.",
     )
     many = {"free": {f"f{k}": "x" for k in range(300)}}
     assert post(running, path, many).json()["field"] == "free"

@@ -57,10 +57,10 @@ async def traffic_for(seconds: float, services: list[Served], said: set[str]) ->
 def require_nothing_lost(store: Store, said: set[str]) -> None:
     """Everything acknowledged is in the log, once, was learnt once, and the log explains itself."""
     assert said
-    spec = store.specs()[0]
+    spec = store.policies.specs()[0]
     log = list(read_policy_log(store, spec))
     there = [f"{event.case} {event.kind}" for event in log]
-    assert len(there) == len(set(there)) == store.count()
+    assert len(there) == len(set(there)) == store.index.count()
     assert said <= set(there)
     proof = audit(store, spec)
     assert proof.difference is None, proof.difference
@@ -184,9 +184,9 @@ def _seconds_until_settled(store: Store) -> float:
     """Return how long it takes from now until somebody closes a case that waited for it."""
     begun = time.monotonic()
     position = START
-    while chunk := store.read(position):
+    while chunk := store.log.read(position):
         position = chunk[-1].position
-    while not any(event.kind == SETTLED for event in store.read(position)):
+    while not any(event.kind == SETTLED for event in store.log.read(position)):
         assert time.monotonic() < begun + 20, "nobody took over"
         time.sleep(0.02)
     return time.monotonic() - begun
@@ -194,7 +194,7 @@ def _seconds_until_settled(store: Store) -> float:
 
 def wait_until_all_are_closed(store: Store) -> None:
     until = time.monotonic() + 20
-    while fold_log(store, store.specs()[0]).cases:
+    while fold_log(store, store.policies.specs()[0]).cases:
         assert time.monotonic() < until, "a case was forgotten"
         time.sleep(0.2)
 
