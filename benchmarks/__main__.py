@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measures all parts, or some, and writes the page of results."""
+"""`python -m benchmarks`: run all benchmarks, or some of them, and write the results page."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PARTS: dict[str, Callable[[bool, Say], Part]] = {
     "cold": cold.measure,
 }
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
-QUICK = "**A smoke run with tiny sizes: its numbers mean nothing.**"
-CHANGED = "**changed during the run: the parts measured different versions, so measure again**"
+QUICK = "**A smoke test with tiny sizes: its numbers mean nothing.**"
+CHANGED = "**changed during the run, so the parts measured different versions: measure again**"
 
 
 def main() -> int:
-    """Measure, print, write; return 1 if a part failed."""
+    """Run the benchmarks, print and write the page; return 1 if a part failed."""
     options = _options()
     start, load, source = perf_counter(), machine.load(), machine.source()
     done: dict[str, Part] = {}
@@ -36,7 +36,7 @@ def main() -> int:
     for name in options.only:
         try:
             done[name] = PARTS[name](options.quick, _say(name, start))
-        except Exception as error:  # the other parts took minutes: they are not to be lost
+        except Exception as error:  # keep the results of the other parts, which took minutes
             traceback.print_exc()
             failed.append(name)
             done[name] = Part(name, f"This part failed: {error!r}")
@@ -56,11 +56,13 @@ def _options() -> argparse.Namespace:
         type=_names,
         default=list(PARTS),
         metavar="PART,...",
-        help=f"some of the parts: {', '.join(PARTS)}",
+        help=f"parts to run, separated by commas: {', '.join(PARTS)}",
     )
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
     parser.add_argument(
-        "--out", type=Path, help="the page (benchmarks/RESULTS.md; with --quick none)"
+        "--quick", action="store_true", help="use tiny sizes, to check that everything runs"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="file to write (default: benchmarks/RESULTS.md; none with --quick)"
     )
     options = parser.parse_args()
     if options.out is None and not options.quick:
@@ -72,7 +74,9 @@ def _names(text: str) -> list[str]:
     names = text.split(",")
     unknown = [name for name in names if name not in PARTS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no parts {unknown}: choose among {', '.join(PARTS)}")
+        raise argparse.ArgumentTypeError(
+            f"there are no parts {unknown}: choose among {', '.join(PARTS)}"
+        )
     return [name for name in PARTS if name in names]
 
 
@@ -84,7 +88,7 @@ def _say(part: str, start: float) -> Say:
 
 def _facts(load: str, source: str, seconds: float) -> dict[str, str]:
     return {
-        **machine.described(),
+        **machine.describe(),
         "source": source if machine.source() == source else CHANGED,
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "took": f"{seconds / 60:.1f} minutes",

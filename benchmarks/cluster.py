@@ -1,9 +1,9 @@
-"""What a cluster costs: bytes and seconds a cell, Dask's own time a task, the client's a file.
+"""Overhead of a cluster: bytes and seconds per run, Dask's time per task, the client's per file.
 
-Run by `python benchmarks/cluster.py`; everything is on this machine, with one worker per core. The
-workers that are fed are those that one scheduler and one client keep busy, on paper: the tasks or
-the files that they manage a second, whichever are fewer cells, times the seconds of a cell. The
-megabytes are what then comes back through the scheduler.
+Run it with `python benchmarks/cluster.py`. Everything runs on this machine, with one worker per
+core. The number of workers is an estimate of how many one scheduler and one client can keep busy:
+the runs per second that they can pass on, times the seconds per run. The megabytes are the data
+that then come back through the scheduler.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
-from thrifty.experiments.cells import cells_of
-from thrifty.experiments.cluster import Cluster
-from thrifty.experiments.engines import Engine
-from thrifty.experiments.runner import Store, _batches, _computed, run_all
+from thrifty.experiments.cluster import ClusterExecutor
+from thrifty.experiments.executors import Executor
+from thrifty.experiments.runner import RunCache, _batches, _compute, run_all
+from thrifty.experiments.single_runs import single_runs
 from thrifty.experiments.spec import catalogue
 
 DASK = Path(sys.executable).with_name("dask")
@@ -39,74 +39,74 @@ TRIVIAL = 5000
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, machines(Path(folder)) as address:
-        with Cluster(address) as engine:
-            done(engine, 100)
-            tasks_a_second = TRIVIAL / done(engine, TRIVIAL)
-            swept = sweep(engine, Path(folder))
-        kept_a_second = kept(Path(folder) / "kept")
+        with ClusterExecutor(address) as executor:
+            empty_tasks(executor, 100)
+            tasks_per_second = TRIVIAL / empty_tasks(executor, TRIVIAL)
+            swept = sweep(executor, Path(folder))
+        files_per_second = files_written(Path(folder) / "kept")
     console = Console(width=100)
-    rates = Table("what", "a second", box=MARKDOWN)
-    rates.add_row("tasks of nothing, there and back", f"{tasks_a_second:.0f}")
-    rates.add_row("cells kept by the client", f"{kept_a_second:.0f}")
-    rates.add_row(f"cells of {SWEPT}, {os.cpu_count()} workers", f"{swept:.0f}")
+    rates = Table("what", "per second", box=MARKDOWN)
+    rates.add_row("empty tasks, there and back", f"{tasks_per_second:.0f}")
+    rates.add_row("runs written by the command", f"{files_per_second:.0f}")
+    rates.add_row(f"runs of {SWEPT}, {os.cpu_count()} workers", f"{swept:.0f}")
     console.print(rates)
-    headings = ("cells a task", "bytes out", "bytes back", "ms", "workers fed", "MB a second")
+    headings = ("runs per task", "bytes out", "bytes back", "ms", "workers", "MB per second")
     weights = Table("experiment", *headings, box=MARKDOWN)
     for name in EXPERIMENTS:
-        cells, out, back, seconds = of_cells(name)
-        most = min(tasks_a_second * cells, kept_a_second)
-        numbers = (f"{cells:.1f}", f"{out:.0f}", f"{back:.0f}", f"{seconds * 1e3:.0f}")
-        weights.add_row(name, *numbers, f"{most * seconds:.0f}", f"{most * back / 1e6:.0f}")
+        runs, out, back, seconds = measure_runs(name)
+        limit = min(tasks_per_second * runs, files_per_second)
+        numbers = (f"{runs:.1f}", f"{out:.0f}", f"{back:.0f}", f"{seconds * 1e3:.0f}")
+        weights.add_row(name, *numbers, f"{limit * seconds:.0f}", f"{limit * back / 1e6:.0f}")
     console.print(weights)
 
 
-def of_cells(name: str) -> tuple[float, float, float, float]:
-    """Return cells a task, and of a cell the bytes sent out and back and the seconds."""
+def measure_runs(name: str) -> tuple[float, float, float, float]:
+    """Return runs per task, and per run the bytes sent out and back and the seconds."""
     experiment = replace(catalogue()[name], seeds=(0, 1))
-    batches = _batches(list(dict.fromkeys(cells_of(experiment).values())))
-    _computed(batches[0])  # compiles
+    batches = _batches(list(dict.fromkeys(single_runs(experiment).values())))
+    _compute(batches[0])  # compiles
     start = time.perf_counter()
-    files = [_computed(batch) for batch in batches]
+    files = [_compute(batch) for batch in batches]
     seconds = time.perf_counter() - start
     count = sum(map(len, batches))
-    out = sum(len(pickle.dumps(partial(_computed, batch))) for batch in batches)
+    out = sum(len(pickle.dumps(partial(_compute, batch))) for batch in batches)
     back = sum(len(file) for batch in files for file in batch)
     return count / len(batches), out / count, back / count, seconds / count
 
 
-def kept(folder: Path) -> float:
-    """Return how many cells a second the client writes to its disk."""
-    cells = list(cells_of(catalogue()[SWEPT]).values())
-    (content,) = _computed(cells[:1])
-    store = Store(folder)
+def files_written(folder: Path) -> float:
+    """Return the number of runs per second that the client writes to its disk."""
+    runs = list(single_runs(catalogue()[SWEPT]).values())
+    (content,) = _compute(runs[:1])
+    cache = RunCache(folder)
     start = time.perf_counter()
-    for cell in cells:
-        store.add(cell, content)
-    return len(cells) / (time.perf_counter() - start)
+    for run in runs:
+        cache.add(run, content)
+    return len(runs) / (time.perf_counter() - start)
 
 
-def done(engine: Engine, count: int) -> float:
-    """Return how long so many tasks of nothing take."""
+def empty_tasks(executor: Executor, count: int) -> float:
+    """Return the seconds that this many empty tasks take."""
     start = time.perf_counter()
-    for _ in engine.run([partial(abs, 1)] * count):
+    for _ in executor.run([partial(abs, 1)] * count):
         pass
     return time.perf_counter() - start
 
 
-def sweep(engine: Engine, folder: Path) -> float:
-    """Return the cells a second of a whole experiment, once the workers have compiled it."""
+def sweep(executor: Executor, folder: Path) -> float:
+    """Return the runs per second of a whole experiment, after the workers have compiled it."""
     experiment = catalogue()[SWEPT]
     times = []
     for k in range(3):
         start = time.perf_counter()
-        run_all([experiment], Store(folder / str(k)), engine=engine)
+        run_all([experiment], RunCache(folder / str(k)), executor=executor)
         times.append(time.perf_counter() - start)
-    return len(cells_of(experiment)) / min(times)
+    return len(single_runs(experiment)) / min(times)
 
 
 @contextmanager
 def machines(folder: Path) -> Iterator[str]:
-    """Start a scheduler and a worker for each core; give the scheduler's address."""
+    """Start a scheduler and a worker for each core; yield the scheduler's address."""
     with ExitStack() as stack:
 
         def start(*arguments: str) -> None:
@@ -117,18 +117,18 @@ def machines(folder: Path) -> Iterator[str]:
             stack.callback(process.terminate)
 
         start("scheduler", "--port", "0")
-        address = told(folder, r"Scheduler at: +(tcp://\S+)\n", 1)[0]
+        address = wait_for_log(folder, r"Scheduler at: +(tcp://\S+)\n", 1)[0]
         workers = os.cpu_count() or 1
         for _ in range(workers):
             start("worker", address, "--nthreads", "1", "--no-nanny")
-        told(folder, r"Register worker addr: (\S+)", workers)
+        wait_for_log(folder, r"Register worker addr: (\S+)", workers)
         yield address
 
 
-def told(folder: Path, what: str, times: int) -> list[str]:
-    """Wait until the log tells something so many times."""
+def wait_for_log(folder: Path, pattern: str, times: int) -> list[str]:
+    """Wait until the log matches the pattern this many times, and return the matches."""
     deadline = time.monotonic() + 60
-    while len(found := re.findall(what, (folder / "log").read_text())) < times:
+    while len(found := re.findall(pattern, (folder / "log").read_text())) < times:
         if time.monotonic() > deadline:
             raise TimeoutError("the cluster did not start")
         time.sleep(0.05)

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from tempfile import TemporaryDirectory
 
-from benchmarks.measuring import Say, Times, printed_by_python
-from benchmarks.report import Goal, Part, Table, judged
+from benchmarks.measuring import Say, Times, run_python
+from benchmarks.report import Goal, Part, Table, format_goals
 
 METHOD = """\
 Each repetition is a process of its own, and the clock starts in front of its first import, when the
@@ -68,7 +68,7 @@ def measure(quick: bool, say: Say) -> Part:
 
 
 def _import_seconds(statement: str) -> float:
-    return float(printed_by_python("-c", IMPORT.format(statement=statement)))
+    return float(run_python("-c", IMPORT.format(statement=statement)))
 
 
 def _first_decisions(repetitions: int, few: int, say: Say) -> Mapping[str, Mapping[str, Times]]:
@@ -84,7 +84,7 @@ def _first_decisions(repetitions: int, few: int, say: Say) -> Mapping[str, Mappi
 
 
 def _decide(folder: str) -> tuple[float, float]:
-    decision, whole = json.loads(printed_by_python("-c", DECISION, NUMBA_CACHE_DIR=folder))
+    decision, whole = json.loads(run_python("-c", DECISION, NUMBA_CACHE_DIR=folder))
     return decision, whole
 
 
@@ -98,4 +98,4 @@ def _goal(what: str, times: Times, limit: float) -> Goal:
 
 
 def _row(what: str, cache: str, times: Times, goals: list[Goal]) -> tuple[str, ...]:
-    return (what, cache, times.shown("s"), times.spread("s"), judged(goals))
+    return (what, cache, times.shown("s"), times.spread("s"), format_goals(goals))

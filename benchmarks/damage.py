@@ -1,4 +1,4 @@
-"""`python -m benchmarks.damage`: damaged snapshots by the thousand, and whether any is accepted."""
+"""`python -m benchmarks.damage`: damage snapshots, and count those that are accepted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.kills import LEVELS, POLICY, end, start
-from benchmarks.load import Tally, World, traffic
+from benchmarks.load import CaseSource, Tally, traffic
 from thrifty.errors import SaveError
 from thrifty.service.audit import fold_log
 from thrifty.service.engine import Engine
@@ -19,7 +19,7 @@ from thrifty.service.stores import open_store
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Return the bytes with one kind of damage; never the same bytes."""
+    """Return the bytes with one kind of damage."""
     while True:
         changed = rng.choice(DAMAGES)(bytearray(data), rng)
         if bytes(changed) != data:
@@ -56,7 +56,7 @@ DAMAGES = (_flip, _overwrite, _truncate, _add, _move)
 
 
 def main() -> int:
-    """Damage a snapshot of a service that has worked for a while, and print the figures."""
+    """Damage a snapshot of a service under load, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.damage", description=__doc__)
     parser.add_argument("--files", type=int, default=10_000)
     options = parser.parse_args()
@@ -65,7 +65,7 @@ def main() -> int:
         policy.write_text(POLICY)
         process, port = start(policy, path)
         load = traffic(
-            port, "lending", World(LEVELS), connections=16, cases=50, seed=1, tally=Tally()
+            port, "lending", CaseSource(LEVELS), connections=16, cases=50, seed=1, tally=Tally()
         )
         asyncio.run(load)
         end(process)

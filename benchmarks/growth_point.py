@@ -1,7 +1,7 @@
-"""One point of the growth curves, measured in a process of its own.
+"""One point of the growth curves, measured in a new process.
 
-`python -m benchmarks.growth_point POINT` takes a `Point` as JSON. It prints, as JSON, seconds a
-round of each repetition, the peak of memory above that of a process that has imported and compiled
+`python -m benchmarks.growth_point POINT` takes a `Point` as JSON. It prints, as JSON, the seconds
+per round of each repetition, the peak memory above that of a process that has imported and compiled
 everything, and the size of the policy's state.
 """
 
@@ -21,13 +21,13 @@ import numpy as np
 from thrifty import NCCUCRL2, Problem, Replay
 
 LEVELS = 3
-MOST_REPETITIONS = 5
+MAX_REPETITIONS = 5
 ENOUGH_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Point:
-    """A problem's size: `rounds` are timed after `before` others that are not."""
+    """Size of a problem: `rounds` rounds are timed, after `before` rounds that are not."""
 
     features: int = 5
     actions: int = 3
@@ -38,9 +38,9 @@ class Point:
 
 
 def table(point: Point) -> Replay:
-    """Draw contexts evenly; rewards depend on the first three features, prices are like Nursery's.
+    """Draw uniform contexts, rewards that depend on three features, and prices as in Nursery.
 
-    The joint table of a `World` would have 3^D cells, so this is a plain table.
+    The joint table of a `World` would have 3^D cells, so this is a `Replay`.
     """
     rng = np.random.default_rng(0)
     size = (point.before + point.rounds, point.features)
@@ -53,24 +53,24 @@ def table(point: Point) -> Replay:
     return Replay(contexts, rewards, costs, problem=problem)
 
 
-def played(point: Point, world: Replay) -> tuple[float, NCCUCRL2]:
-    """Play all rounds; return the seconds that the timed ones took, and the policy."""
+def play_rounds(point: Point, replay: Replay) -> tuple[float, NCCUCRL2]:
+    """Play all rounds; return the time of the timed rounds in seconds, and the policy."""
     policy = NCCUCRL2(
-        world.problem,
-        horizon=world.horizon,
+        replay.problem,
+        horizon=replay.horizon,
         window=point.window,
         cost_range=point.cost_range,
         seed=0,
     )
     if point.before:
-        _play_part(policy, world, slice(0, point.before))
+        _play_part(policy, replay, slice(0, point.before))
     start = perf_counter()
-    _play_part(policy, world, slice(point.before, world.horizon))
+    _play_part(policy, replay, slice(point.before, replay.horizon))
     return perf_counter() - start, policy
 
 
-def _play_part(policy: NCCUCRL2, world: Replay, part: slice) -> None:
-    shape = world.contexts[part].shape
+def _play_part(policy: NCCUCRL2, replay: Replay, part: slice) -> None:
+    shape = replay.contexts[part].shape
     record = (
         np.zeros(shape, dtype=np.bool_),
         np.zeros(shape[0], dtype=np.int64),
@@ -78,16 +78,15 @@ def _play_part(policy: NCCUCRL2, world: Replay, part: slice) -> None:
         np.zeros(shape[0]),
     )
     rows = Replay(
-        world.contexts[part], world.rewards[part], world.costs[part], problem=world.problem
+        replay.contexts[part], replay.rewards[part], replay.costs[part], problem=replay.problem
     )
     policy.run_compiled(rows, record)
 
 
 def peak_megabytes() -> float:
-    """Return the most memory that the process has had.
+    """Return the peak memory of the process.
 
-    `ru_maxrss` would begin with what the parent had when it started this process, so Linux's own
-    count of this program is read where there is one.
+    `ru_maxrss` starts with the memory of the parent process, so this reads `VmHWM` on Linux.
     """
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
@@ -97,27 +96,27 @@ def peak_megabytes() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 1024)
 
 
-def forget_peak() -> None:
-    """Count the peak from now on, where Linux can: drawing the table does not belong to it."""
+def reset_peak() -> None:
+    """Reset the peak memory on Linux, so that it does not include the making of the table."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def measured(point: Point) -> dict[str, Any]:
+def measure_point(point: Point) -> dict[str, Any]:
     small = Point(point.features, point.actions, window=8, rounds=32, before=32)
-    played(small, table(small))
-    forget_peak()
+    play_rounds(small, table(small))
+    reset_peak()
     before = peak_megabytes()
-    world = table(point)
-    forget_peak()
+    replay = table(point)
+    reset_peak()
     start = perf_counter()
-    taken, policy = played(point, world)
+    taken, policy = play_rounds(point, replay)
     peak = peak_megabytes() - before
     state = sum(array.nbytes for array in policy.get_state().values()) / 2**20
     times = [taken]
     del policy
-    while len(times) < MOST_REPETITIONS and perf_counter() - start < ENOUGH_SECONDS:
-        times.append(played(point, world)[0])
+    while len(times) < MAX_REPETITIONS and perf_counter() - start < ENOUGH_SECONDS:
+        times.append(play_rounds(point, replay)[0])
     return {
         "seconds": [taken / point.rounds for taken in times],
         "peak": peak,
@@ -126,4 +125,4 @@ def measured(point: Point) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(Point(**json.loads(sys.argv[1])))))
+    print(json.dumps(measure_point(Point(**json.loads(sys.argv[1])))))

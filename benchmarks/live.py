@@ -1,4 +1,4 @@
-"""One live decision at a time, through Thrifty's interface and those of other packages."""
+"""Time of a single decision, in Thrifty and in other packages."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from statistics import median
 
 from benchmarks.measuring import Say, Stopwatch, Times, number
 from benchmarks.players import Entry, Player, entries
-from benchmarks.report import Goal, Part, Table, judged
+from benchmarks.report import Goal, Part, Table, format_goals
 from thrifty import Replay
 from thrifty.environments import nursery
 
 METHOD = """\
-Every player plays the first {rounds:,} rows of the published arrays: one decision and one update a
-round, nothing in batches. Only the package's own calls are timed, single and without what the
-benchmark prepares for them. Thrifty's policies buy what they choose; the other contextual ones see
-everything and pay for it (LinUCB: codes counted from 1, as Thrifty's; Vowpal Wabbit: names of
-levels); UCB buys nothing. Medians of {repetitions} repetitions, seeds 0 to {last}, all players in
+Every player plays the first {rounds:,} rows of the published arrays, with one decision and one
+update per round, and no batches. Only the package's own calls are timed, without the preparation of
+their arguments. Thrifty's policies buy the features that they choose. The other contextual policies
+see all features and pay for them (LinUCB: codes from 1, as in Thrifty; Vowpal Wabbit: names of
+levels). UCB buys nothing. Medians of {repetitions} repetitions, seeds 0 to {last}, all players in
 turn; spread is min .. max. *gain* is reward minus costs: median and range over the seeds."""
 HEADERS = (
     "player",
@@ -37,17 +37,17 @@ CALLS = ("choose_features", "choose_action", "update")
 
 @dataclass(frozen=True)
 class Laps:
-    """One play: seconds a round for each step, and the total gain."""
+    """One play: seconds per round for each step, and the total gain."""
 
     steps: Mapping[str, float]
     gain: float
 
 
 def measure(quick: bool, say: Say) -> Part:
-    """Let all players play in turn."""
+    """Run all players in turn."""
     rounds, repetitions = (60, 2) if quick else (10_000, 5)
     world = nursery.published()
-    able, missing = _sorted_out(entries(rounds), world)
+    able, missing = _split_by_availability(entries(rounds), world)
     laps: dict[str, list[Laps]] = {entry.label: [] for entry in able}
     for entry in able:
         say(f"{entry.label}: first calls")
@@ -57,17 +57,17 @@ def measure(quick: bool, say: Say) -> Part:
             say(f"{entry.label}: {seed + 1} of {repetitions}")
             laps[entry.label].append(_played(entry.make(world, seed), world, rounds))
     goals = {entry.label: _goals(entry, laps) for entry in able}
-    rows = [(*_row(entry, laps), judged(goals[entry.label])) for entry in able]
+    rows = [(*_row(entry, laps), format_goals(goals[entry.label])) for entry in able]
     rows += [(label, reason, *("",) * (len(HEADERS) - 2)) for label, reason in missing]
     method = METHOD.format(rounds=rounds, repetitions=repetitions, last=repetitions - 1)
     tables = (Table("Time a round", HEADERS, tuple(rows)),)
     return Part("One live decision", method, tables, tuple(chain.from_iterable(goals.values())))
 
 
-def _sorted_out(
+def _split_by_availability(
     all_entries: Sequence[Entry], world: Replay
 ) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """Return who can play, and who cannot and why."""
+    """Return the players that can be made, and the reasons for those that cannot."""
     able, missing = [], []
     for entry in all_entries:
         try:
@@ -107,7 +107,7 @@ def _goals(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[Goal, ...]
 
 
 def _three_calls(laps: Sequence[Laps]) -> Times:
-    """Return the time of a decision itself; an observation is made by whoever looks things up."""
+    """Return the time of the decision itself, without making the observation."""
     return Times(tuple(sum(lap.steps[step] for step in CALLS) for lap in laps))
 
 
@@ -119,7 +119,7 @@ def _row(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[str, ...]:
     return (
         entry.label,
         entry.settings,
-        ", ".join(f"{step} {it.shown('us')}" for step, it in steps.items()),
+        ", ".join(f"{step} {times_of_step.shown('us')}" for step, times_of_step in steps.items()),
         times.shown("us"),
         times.spread("us"),
         number(times.median / _sums(laps[entry.like]).median),

@@ -1,7 +1,7 @@
-"""Traffic for the decision service: whole cases over kept connections, as light as can be.
+"""Load generator for the decision service: complete cases over persistent connections.
 
-It shares two cores with the service that it loads, so it speaks HTTP by itself: a client with every
-comfort would take more time than the service.
+It shares two cores with the service, so it uses a minimal HTTP client of its own: a complete client
+would take more time than the service.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from time import perf_counter
 from typing import Any
 
 
-class Line(asyncio.Protocol):
-    """One connection: a request at a time, an answer each."""
+class Connection(asyncio.Protocol):
+    """A connection with one request at a time."""
 
     def __init__(self) -> None:
         self._data = b""
-        self._answer: asyncio.Future[tuple[int, bytes]] | None = None
+        self._response: asyncio.Future[tuple[int, bytes]] | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Keep the way out."""
+        """Keep the transport."""
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of an answer."""
+        """Receive a part of a response."""
         self._data += data
         head, found, body = self._data.partition(b"\r\n\r\n")
         if not found:
@@ -37,52 +37,52 @@ class Line(asyncio.Protocol):
         length = int(head[at:].split(b"\r\n", 1)[0])
         if len(body) >= length:
             self._data = body[length:]
-            if self._answer is not None and not self._answer.done():
-                self._answer.set_result((int(head[9:12]), body[:length]))
+            if self._response is not None and not self._response.done():
+                self._response.set_result((int(head[9:12]), body[:length]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever waits."""
+        """Raise an error for the pending request."""
         del exc
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(ConnectionResetError("the service is gone"))
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(ConnectionResetError("the service closed the connection"))
 
     async def post(self, path: str, body: Mapping[str, Any], key: str) -> tuple[int, Any]:
-        """Return the status and the answer."""
+        """Send a request; return the status and the response."""
         data = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             f"Idempotency-Key: {key}\r\nContent-Length: {len(data)}\r\n\r\n"
         )
         if self.transport.is_closing():
-            raise ConnectionResetError("the service is gone")
-        self._answer = asyncio.get_running_loop().create_future()
+            raise ConnectionResetError("the service closed the connection")
+        self._response = asyncio.get_running_loop().create_future()
         self.transport.write(head.encode() + data)
-        status, answer = await self._answer
-        return status, json.loads(answer)
+        status, response = await self._response
+        return status, json.loads(response)
 
 
-async def connect(port: int) -> Line:
+async def connect(port: int) -> Connection:
     """Open a connection to a service on this machine."""
-    _, line = await asyncio.get_running_loop().create_connection(Line, "127.0.0.1", port)
+    _, line = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
     return line
 
 
 Reward = Callable[[random.Random, Mapping[str, str], str], float]
 
 
-def _a_coin(rng: random.Random, values: Mapping[str, str], action: str) -> float:
+def _coin_flip(rng: random.Random, values: Mapping[str, str], action: str) -> float:
     del values, action
     return float(rng.random() < 0.5)
 
 
 @dataclass
-class World:
-    """Where values, costs and rewards come from."""
+class CaseSource:
+    """Draws the values, costs and rewards of cases."""
 
     levels: Mapping[str, tuple[str, ...]]
     free: tuple[str, ...] = ()
     price: float = 0.02
-    reward: Reward = _a_coin
+    reward: Reward = _coin_flip
 
     def values(self, rng: random.Random, names: Any) -> dict[str, str]:
         """Draw a level of each feature."""
@@ -91,7 +91,7 @@ class World:
 
 @dataclass
 class Tally:
-    """The keys of what was acknowledged, by case, and how long each request took."""
+    """Idempotency keys of acknowledged requests by case, and the time of each request."""
 
     acknowledged: dict[str, list[str]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
@@ -99,35 +99,37 @@ class Tally:
     keep_cases: bool = True
 
 
-async def lives(
-    port: int, policy: str, world: World, rng: random.Random, tally: Tally, count: int
+async def run_cases(
+    port: int, policy: str, source: CaseSource, rng: random.Random, tally: Tally, count: int
 ) -> AsyncIterator[None]:
-    """Live through cases one after the other; yields after each."""
+    """Run cases one after the other; yield after each."""
     line = await connect(port)
     try:
         for _ in range(count):
-            await one_life(line, policy, world, rng, tally)
+            await run_case(line, policy, source, rng, tally)
             yield
     finally:
         line.transport.close()
 
 
-async def one_life(line: Line, policy: str, world: World, rng: random.Random, tally: Tally) -> None:
-    """Open a case, buy what it asks for until it has its action, and reward it."""
-    known = world.values(rng, world.free)
+async def run_case(
+    line: Connection, policy: str, source: CaseSource, rng: random.Random, tally: Tally
+) -> None:
+    """Open a case, buy the requested features until it has an action, and send the reward."""
+    known = source.values(rng, source.free)
     answer = await _timed(line, f"/v1/policies/{policy}/cases", {"free": known}, tally)
     while answer is not None and answer["buy"]:
-        case, values = answer["case"], world.values(rng, answer["buy"])
+        case, values = answer["case"], source.values(rng, answer["buy"])
         known |= values
-        seen = {"values": values, "costs": dict.fromkeys(values, world.price)}
+        seen = {"values": values, "costs": dict.fromkeys(values, source.price)}
         answer = await _timed(line, f"/v1/cases/{case}/observations", seen, tally, case)
     if answer is not None:
-        case, reward = answer["case"], world.reward(rng, known, answer["action"])
+        case, reward = answer["case"], source.reward(rng, known, answer["action"])
         await _timed(line, f"/v1/cases/{case}/reward", {"reward": reward}, tally, case)
 
 
 async def _timed(
-    line: Line, path: str, body: Mapping[str, Any], tally: Tally, case: str | None = None
+    line: Connection, path: str, body: Mapping[str, Any], tally: Tally, case: str | None = None
 ) -> Any:
     start, key = perf_counter(), uuid.uuid4().hex
     status, answer = await line.post(path, body, key)
@@ -141,12 +143,19 @@ async def _timed(
 
 
 async def traffic(
-    port: int, policy: str, world: World, *, connections: int, cases: int, seed: int, tally: Tally
+    port: int,
+    policy: str,
+    source: CaseSource,
+    *,
+    connections: int,
+    cases: int,
+    seed: int,
+    tally: Tally,
 ) -> None:
-    """Make traffic on many connections until each has lived its number of cases, or it breaks."""
+    """Run this many cases on each of several connections."""
 
     async def one(k: int) -> None:
-        async for _ in lives(port, policy, world, random.Random(f"{seed}/{k}"), tally, cases):
+        async for _ in run_cases(port, policy, source, random.Random(f"{seed}/{k}"), tally, cases):
             pass
 
     await asyncio.gather(*(one(k) for k in range(connections)))

@@ -1,4 +1,4 @@
-"""The machine that the numbers come from."""
+"""Description of the machine that the benchmarks run on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from benchmarks.measuring import ROOT
 PACKAGES = ("thrifty", "numpy", "numba", "llvmlite", "scipy", "river", "mabwiser", "vowpalwabbit")
 
 
-def described() -> dict[str, str]:
-    """Return what a reader needs in order to compare: hardware, system and versions."""
+def describe() -> dict[str, str]:
+    """Return hardware, system and versions."""
     return {
         "CPU": _cpu(),
         "cores": f"{os.cpu_count()}",
@@ -33,13 +33,13 @@ def version_of(package: str) -> str:
 
 
 def source() -> str:
-    """Return a digest of Thrifty's code, which must not change while it is measured."""
+    """Return a digest of Thrifty's code, which must not change during the measurements."""
     files = sorted((ROOT / "src").rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
 def load() -> str:
-    """Return how many processes wanted to run, on average over the last minute."""
+    """Return the load average of the last minute."""
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 

@@ -1,4 +1,4 @@
-"""Clocks: repetitions side by side, single steps, and processes that start from nothing."""
+"""Measure times: repetitions in turn, single steps, and fresh processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 
 def number(value: float) -> str:
-    """Return a number with three digits that count, and whole if it is large."""
+    """Return a number with three significant digits, without decimals if it is large."""
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) < 1 else f"{value:.{2 if abs(value) < 10 else 1}f}"
@@ -28,13 +28,13 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """What each repetition took, in seconds for one unit of work."""
+    """Seconds per unit of work, for each repetition."""
 
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The middle one: it stands in the tables and decides whether a target is met."""
+        """Median of the repetitions. Tables show it, and targets refer to it."""
         return median(self.seconds)
 
     def of(self, unit: str) -> float:
@@ -46,9 +46,9 @@ class Times:
         return number(self.of(unit))
 
     def spread(self, unit: str) -> str:
-        """Return the least and the most of all repetitions, as text."""
-        least, most = (bound(self.seconds) * UNITS[unit] for bound in (min, max))
-        return f"{number(least)} .. {number(most)}"
+        """Return the minimum and the maximum of all repetitions, as text."""
+        low, high = (bound(self.seconds) * UNITS[unit] for bound in (min, max))
+        return f"{number(low)} .. {number(high)}"
 
 
 def seconds(job: Callable[[], object]) -> float:
@@ -60,22 +60,22 @@ def seconds(job: Callable[[], object]) -> float:
 def interleaved(
     jobs: Mapping[str, Callable[[], object]], repetitions: int, *, units: int = 1
 ) -> dict[str, Times]:
-    """Do all jobs in turn, again and again, so that whatever disturbs one disturbs all alike.
+    """Run all jobs in turn, several times, so that disturbances affect all of them.
 
-    `units` is how many units of work (rounds, for instance) a job does.
+    `units` is the number of units of work, such as rounds, that a job does.
     """
     turns = [{name: seconds(job) / units for name, job in jobs.items()} for _ in range(repetitions)]
     return {name: Times(tuple(turn[name] for turn in turns)) for name in jobs}
 
 
 class Stopwatch:
-    """Adds up what single calls take, by the name of the step; reading the clock is included."""
+    """Adds up the time of single calls by step. The time to read the clock is included."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     def time(self, step: str, call: Callable[..., T], *args: Any) -> T:
-        """Do the call and return what it returns; steps stay in the order of their first call."""
+        """Make the call and return its result; steps keep the order of their first call."""
         start = perf_counter()
         result = call(*args)
         taken = perf_counter() - start
@@ -83,8 +83,8 @@ class Stopwatch:
         return result
 
 
-def printed_by(command: Sequence[str | Path], **environment: str) -> str:
-    """Run a command in a process of its own and return what it printed."""
+def run_command(command: Sequence[str | Path], **environment: str) -> str:
+    """Run a command in a new process and return its output."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=ROOT,
@@ -98,6 +98,6 @@ def printed_by(command: Sequence[str | Path], **environment: str) -> str:
     return done.stdout
 
 
-def printed_by_python(*arguments: str, **environment: str) -> str:
-    """Run the interpreter afresh and return what it printed."""
-    return printed_by([sys.executable, *arguments], **environment)
+def run_python(*arguments: str, **environment: str) -> str:
+    """Run a new Python interpreter and return its output."""
+    return run_command([sys.executable, *arguments], **environment)

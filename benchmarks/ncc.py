@@ -1,4 +1,4 @@
-"""NCC-UCRL2 on the published arrays: compiled, plain, and with a solver of linear programs."""
+"""NCC-UCRL2 on the published arrays: compiled, in Python, and with a linear-program solver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measuring import ROOT, Say, Times, interleaved, number
-from benchmarks.report import Goal, Part, Table, judged
+from benchmarks.report import Goal, Part, Table, format_goals
 from thrifty import POLICIES, Replay, Run, play, simulate
 from thrifty.environments import nursery
 from thrifty.seeds import generator, policy_seed
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     import naive
 
 METHOD = """\
-The same rounds three times. *compiled*: `simulate` with one seed, all {rounds:,} rounds, compiled
-before. *plain*: `play`, the Python interface round by round. *LP twin*: `tests/naive.py`, which
-hands Problem (17) of each of the 2^D feature sets to HiGHS (scipy), {turns} rounds from round
-{first} on; the rounds before are told to it. *same choices* counts the rounds in which the twin
-buys and does what the compiled loop did. Medians of {repetitions} repetitions before
-the twin's rounds and as many after them, and of the twin's rounds; spread is min .. max."""
+The same rounds in three ways. *compiled*: `simulate` with one seed and all {rounds:,} rounds,
+already compiled. *plain*: `play`, which calls the Python interface in every round. *LP twin*:
+`tests/naive.py`, which solves Problem (17) of each of the 2^D feature sets with HiGHS (scipy), for
+{turns} rounds from round {first} on; it learns from the rounds before. *same choices* counts the
+rounds in which the twin buys and acts as the compiled loop did. Medians of {repetitions}
+repetitions before the twin's rounds and {repetitions} after them, and of the twin's rounds; spread
+is min .. max."""
 HEADERS = (
     "variant",
     "compiled, us a round",
@@ -44,7 +45,7 @@ HEADERS = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of the policy: its registered name and parameters, and its twin's."""
+    """A variant of the policy: registered name, parameters, and parameters of its twin."""
 
     label: str
     name: str
@@ -63,7 +64,7 @@ VARIANTS = (
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Sizes of the measurements."""
 
     rounds: int = 10_000
     repetitions: int = 4
@@ -79,9 +80,9 @@ def measure(quick: bool, say: Say) -> Part:
     goals: list[Goal] = []
     for variant in VARIANTS:
         say(variant.label)
-        row, of_variant = _measured(variant, world, sizes)
+        row, variant_goals = _measure_variant(variant, world, sizes)
         rows.append(row)
-        goals.extend(of_variant)
+        goals.extend(variant_goals)
     return Part(
         "NCC-UCRL2 on the published arrays",
         METHOD.format(**vars(sizes)),
@@ -90,7 +91,7 @@ def measure(quick: bool, say: Say) -> Part:
     )
 
 
-def _measured(
+def _measure_variant(
     variant: Variant, world: Replay, sizes: Sizes
 ) -> tuple[tuple[str, ...], tuple[Goal, Goal]]:
     rounds = sizes.rounds
@@ -101,7 +102,7 @@ def _measured(
     jobs: dict[str, Callable[[], object]] = {"compiled": compiled, "plain": plain}
     run = compiled()[0]
     before = interleaved(jobs, sizes.repetitions, units=rounds)
-    twin, same = _by_lp(variant, world, run, sizes)
+    twin, same = _time_twin(variant, world, run, sizes)
     after = interleaved(jobs, sizes.repetitions, units=rounds)
     fast, slow = (Times(before[name].seconds + after[name].seconds) for name in jobs)
     goals = (
@@ -121,7 +122,7 @@ def _measured(
         number(slow.median / fast.median),
         number(twin.median / fast.median),
         f"{same} of {sizes.turns}",
-        judged(goals),
+        format_goals(goals),
     )
     return row, goals
 
@@ -131,8 +132,8 @@ def _play(variant: Variant, world: Replay, rounds: int) -> Run:
     return play(policy, world, rounds=rounds)
 
 
-def _by_lp(variant: Variant, world: Replay, run: Run, sizes: Sizes) -> tuple[Times, int]:
-    """Let the twin go on where the run was; return its times and how often it did the same."""
+def _time_twin(variant: Variant, world: Replay, run: Run, sizes: Sizes) -> tuple[Times, int]:
+    """Continue the run with the twin; return its times and the number of equal choices."""
     twin = _twin(variant, world, sizes.rounds)
     draws = generator(policy_seed(0)).random((sizes.rounds, 1))
     times, same = [], 0
@@ -142,7 +143,7 @@ def _by_lp(variant: Variant, world: Replay, run: Run, sizes: Sizes) -> tuple[Tim
             choice = _choose(twin, world, t, draws)
             times.append(perf_counter() - start)
             same += choice == (tuple(run.observed[t].tolist()), int(run.actions[t]))
-        _tell(twin, world, run, t)
+        _update(twin, world, run, t)
     return Times(tuple(times)), same
 
 
@@ -164,8 +165,8 @@ def _choose(
     return mask, twin.choose_action(codes, draws[t].tolist(), purpose, range(twin.n_actions))
 
 
-def _tell(twin: naive.NCCUCRL2, world: Replay, run: Run, t: int) -> None:
-    """Tell the twin what happened in the compiled run."""
+def _update(twin: naive.NCCUCRL2, world: Replay, run: Run, t: int) -> None:
+    """Update the twin with a round of the compiled run."""
     mask = run.observed[t]
     codes = tuple(np.where(mask, world.contexts[t], -1).tolist())
     costs = np.where(mask, world.costs[t], np.nan).tolist()

@@ -1,4 +1,4 @@
-"""What a second worker brings: 400 seeds in threads, and in processes."""
+"""Speed-up with a second worker: 400 seeds in threads, and in processes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.measuring import Say, Times, interleaved, number, printed_by
-from benchmarks.report import Goal, Part, Table, judged
+from benchmarks.measuring import Say, Times, interleaved, number, run_command
+from benchmarks.report import Goal, Part, Table, format_goals
 from thrifty import simulate
 from thrifty.environments import nursery
 
 METHOD = """\
 NCC-UCRL2 (`ncc-ucrl2-published`) on the published arrays, {seeds} seeds of {rounds:,} rounds, with
-one worker and with two. `simulate` has threads; `thrifty run`, as a command with its start and with
-the measures that it writes, has processes. A process starts once, however long the run: the last
-row is the command's time less that of the same command with {few} seeds. Medians of {repetitions}
-repetitions, taken in turn; spread is min .. max. *speed-up* is the ratio of the medians."""
+one worker and with two. `simulate` uses threads. `thrifty run` is a command that uses processes and
+writes its measures; its time includes the start. Processes start once, however long the run, so the
+last row is the command's time minus that of the same command with {few} seeds. Medians of
+{repetitions} repetitions, taken in turn; spread is min .. max. *speed-up* is the ratio of the
+medians."""
 HEADERS = (
     "what",
     "1 worker, s",
@@ -34,7 +35,7 @@ title = "Seeds"
 seeds = "0:{seeds}"
 rounds = {rounds}
 
-[world]
+[environment]
 name = "nursery/published"
 
 [[policies]]
@@ -43,7 +44,7 @@ policy = "ncc-ucrl2-published"
 POLICY = "ncc-ucrl2-published"
 WORKERS = (1, 2)
 FEW = len(WORKERS)
-"""So many seeds that every process starts, and no more."""
+"""Smallest number of seeds with which every process starts."""
 
 
 def measure(quick: bool, say: Say) -> Part:
@@ -64,20 +65,20 @@ def measure(quick: bool, say: Say) -> Part:
             say(f"thrifty run --workers {workers}")
             _run(file, workers)
 
-        def started(workers: int) -> None:
-            say(f"thrifty run --workers {workers}: its start")
+        def start_only(workers: int) -> None:
+            say(f"thrifty run --workers {workers}: start")
             _run(file, workers, "--seeds", f"0:{FEW}")
 
         simulate(POLICY, world, seeds=[0], rounds=rounds, workers=1)
         threads = _timed(in_threads, repetitions)
-        started(1)
-        starts, commands = _timed(started, repetitions), _timed(in_processes, repetitions)
-    running = _less(commands[0], starts[0]), _less(commands[1], starts[1])
-    goals = (_goal("`simulate`", *threads), _goal("`thrifty run`, start-up taken off", *running))
+        start_only(1)
+        starts, commands = _timed(start_only, repetitions), _timed(in_processes, repetitions)
+    running = _subtract(commands[0], starts[0]), _subtract(commands[1], starts[1])
+    goals = (_goal("`simulate`", *threads), _goal("`thrifty run`, without start-up", *running))
     rows = (
-        _row("`simulate`", *threads, judged(goals[:1])),
+        _row("`simulate`", *threads, format_goals(goals[:1])),
         _row("`thrifty run`", *commands),
-        _row("`thrifty run`, start-up taken off", *running, judged(goals[1:])),
+        _row("`thrifty run`, without start-up", *running, format_goals(goals[1:])),
     )
     return Part("A second worker", method, (Table(f"{seeds} seeds", HEADERS, rows),), goals)
 
@@ -85,7 +86,7 @@ def measure(quick: bool, say: Say) -> Part:
 def _run(file: Path, workers: int, *options: str) -> None:
     thrifty = Path(sys.executable).with_name("thrifty")
     out = ["--workers", str(workers), "--out", str(file.parent / "out"), "--fresh"]
-    printed_by([thrifty, "run", file, *out, *options])
+    run_command([thrifty, "run", file, *out, *options])
 
 
 def _timed(job: Callable[[int], None], repetitions: int) -> tuple[Times, Times]:
@@ -94,7 +95,7 @@ def _timed(job: Callable[[int], None], repetitions: int) -> tuple[Times, Times]:
     return one, two
 
 
-def _less(whole: Times, start: Times) -> Times:
+def _subtract(whole: Times, start: Times) -> Times:
     return Times(tuple(seconds - start.median for seconds in whole.seconds))
 
 

@@ -1,7 +1,7 @@
-"""Who plays in the live part: Thrifty's policies and agents, and policies of other packages.
+"""Players of the live benchmark: Thrifty's policies and agents, and policies of other packages.
 
-A player decides a round and learns from it. Only calls of the package itself go through the
-stopwatch; whatever the benchmark has to prepare for a call is prepared outside of it.
+A player makes a decision in each round and learns from it. Only calls of the package itself are
+timed; the preparation of their arguments is not.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from thrifty import POLICIES, Agent, Observation, Policy, Replay
 
 
 class Player(Protocol):
-    """Plays the rows of a table, one after the other."""
+    """Plays the rows of a table in order."""
 
     def decide(self, t: int, watch: Stopwatch) -> tuple[int, float]:
-        """Return the action of round t and what was paid for features."""
+        """Return the action of round t and the costs of its features."""
 
     def learn(self, t: int, action: int, reward: float, watch: Stopwatch) -> None:
         """Learn from round t."""
@@ -30,7 +30,7 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A player to be made for a table and a seed, and the entry it is compared with."""
+    """A function that makes a player for a table and a seed, and the entry to compare it with."""
 
     label: str
     settings: str
@@ -39,16 +39,16 @@ class Entry:
 
 
 class ThriftyPolicy:
-    """One of Thrifty's policies, through the interface of `Policy`."""
+    """One of Thrifty's policies, used through `Policy`."""
 
-    def __init__(self, world: Replay, policy: Policy) -> None:
-        self.world, self.policy = world, policy
+    def __init__(self, replay: Replay, policy: Policy) -> None:
+        self.replay, self.policy = replay, policy
 
     def decide(self, t: int, watch: Stopwatch) -> tuple[int, float]:
         """Buy, observe, act."""
         purchase = watch.time("choose_features", self.policy.choose_features)
-        codes = np.where(purchase.mask, self.world.contexts[t], -1)
-        costs = np.where(purchase.mask, self.world.costs[t], np.nan)
+        codes = np.where(purchase.mask, self.replay.contexts[t], -1)
+        costs = np.where(purchase.mask, self.replay.costs[t], np.nan)
         self.seen = watch.time("Observation", Observation, codes, costs, purchase.purpose)
         return watch.time("choose_action", self.policy.choose_action, self.seen), float(
             costs[purchase.mask].sum()
@@ -60,19 +60,19 @@ class ThriftyPolicy:
 
 
 class ThriftyAgent:
-    """One of Thrifty's policies, through an `Agent`, by names."""
+    """One of Thrifty's policies, used through `Agent`."""
 
-    def __init__(self, world: Replay, agent: Agent) -> None:
-        self.world, self.agent = world, agent
-        self.features = {f.name: (i, f.levels) for i, f in enumerate(world.problem.features)}
-        self.actions = {name: a for a, name in enumerate(world.problem.actions)}
+    def __init__(self, replay: Replay, agent: Agent) -> None:
+        self.replay, self.agent = replay, agent
+        self.features = {f.name: (i, f.levels) for i, f in enumerate(replay.problem.features)}
+        self.actions = {name: a for a, name in enumerate(replay.problem.actions)}
 
     def decide(self, t: int, watch: Stopwatch) -> tuple[int, float]:
-        """Ask, look up what is wanted, observe."""
+        """Ask, look up the features to buy, observe."""
         self.case = watch.time("ask", self.agent.ask)
         places = {name: self.features[name] for name in self.case.buy}
-        values = {name: levels[self.world.contexts[t, i]] for name, (i, levels) in places.items()}
-        costs = {name: float(self.world.costs[t, i]) for name, (i, _) in places.items()}
+        values = {name: levels[self.replay.contexts[t, i]] for name, (i, levels) in places.items()}
+        costs = {name: float(self.replay.costs[t, i]) for name, (i, _) in places.items()}
         if places:
             self.case = watch.time("observe", self.agent.observe, self.case, values, costs)
         assert self.case.action is not None
@@ -85,28 +85,28 @@ class ThriftyAgent:
 
 @dataclass
 class River:
-    """A bandit of river; with contexts it buys everything, without it buys nothing."""
+    """A bandit of river. With contexts it buys all features, without contexts none."""
 
-    world: Replay
+    replay: Replay
     policy: Any
     contextual: bool = False
     arms: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.arms = list(range(self.world.problem.n_actions))
+        self.arms = list(range(self.replay.problem.n_actions))
 
     def _context(self, t: int) -> tuple[dict[str, float], ...]:
         if not self.contextual:
             return ()
-        names = (feature.name for feature in self.world.problem.features)
-        codes = (self.world.contexts[t] + 1.0).tolist()
+        names = (feature.name for feature in self.replay.problem.features)
+        codes = (self.replay.contexts[t] + 1.0).tolist()
         return (dict(zip(names, codes, strict=True)),)
 
     def decide(self, t: int, watch: Stopwatch) -> tuple[int, float]:
         """Pull."""
         self.context = self._context(t)
         action = watch.time("pull", self.policy.pull, self.arms, *self.context)
-        return action, float(self.world.costs[t].sum()) if self.contextual else 0.0
+        return action, float(self.replay.costs[t].sum()) if self.contextual else 0.0
 
     def learn(self, t: int, action: int, reward: float, watch: Stopwatch) -> None:  # noqa: ARG002
         """Update."""
@@ -117,22 +117,22 @@ class River:
 class MABWiser:
     """A bandit of MABWiser, fitted row by row.
 
-    It cannot predict before it has seen a row, and UCB1 never tries an arm that it has not seen:
-    so the first rounds take one arm each, without contexts, or only the first one, with them.
+    It cannot predict before it has seen a row, and UCB1 never tries an arm that it has not seen. So
+    the first rounds try each arm once without contexts, or only the first arm with contexts.
     """
 
-    world: Replay
+    replay: Replay
     bandit: Any
     contextual: bool = False
 
     def _context(self, t: int) -> tuple[Any, ...]:
-        return (self.world.contexts[t : t + 1] + 1.0,) if self.contextual else ()
+        return (self.replay.contexts[t : t + 1] + 1.0,) if self.contextual else ()
 
     def decide(self, t: int, watch: Stopwatch) -> tuple[int, float]:
         """Predict."""
         self.context = self._context(t)
-        cost = float(self.world.costs[t].sum()) if self.contextual else 0.0
-        if t < (1 if self.contextual else self.world.problem.n_actions):
+        cost = float(self.replay.costs[t].sum()) if self.contextual else 0.0
+        if t < (1 if self.contextual else self.replay.problem.n_actions):
             watch.seconds.setdefault("predict", 0.0)
             return t, cost
         return int(watch.time("predict", self.bandit.predict, *self.context)), cost
@@ -143,15 +143,15 @@ class MABWiser:
 
 
 class VowpalWabbit:
-    """`cb_explore_adf`: text in, probabilities out; the benchmark draws the action from them."""
+    """`cb_explore_adf` takes text and returns probabilities, from which the action is drawn."""
 
-    def __init__(self, world: Replay, workspace: Any, seed: int) -> None:
-        self.world, self.workspace = world, workspace
+    def __init__(self, replay: Replay, workspace: Any, seed: int) -> None:
+        self.replay, self.workspace = replay, workspace
         self.rng = np.random.default_rng(seed)
-        self.actions = [f"|A a={a}" for a in range(world.problem.n_actions)]
+        self.actions = [f"|A a={a}" for a in range(replay.problem.n_actions)]
 
     def _shared(self, t: int) -> str:
-        rows = zip(self.world.problem.features, self.world.contexts[t].tolist(), strict=True)
+        rows = zip(self.replay.problem.features, self.replay.contexts[t].tolist(), strict=True)
         return "shared |U " + " ".join(f"{f.name}={f.levels[code]}" for f, code in rows)
 
     def decide(self, t: int, watch: Stopwatch) -> tuple[int, float]:
@@ -159,10 +159,10 @@ class VowpalWabbit:
         self.lines = [self._shared(t), *self.actions]
         self.chances = watch.time("predict", self.workspace.predict, self.lines)
         drawn = int(np.searchsorted(np.cumsum(self.chances), self.rng.random()))
-        return min(drawn, len(self.actions) - 1), float(self.world.costs[t].sum())
+        return min(drawn, len(self.actions) - 1), float(self.replay.costs[t].sum())
 
     def learn(self, t: int, action: int, reward: float, watch: Stopwatch) -> None:  # noqa: ARG002
-        """Learn from the labelled lines; a cost is a reward with the sign changed."""
+        """Learn from the labelled lines; costs are negative rewards."""
         label = f"0:{-reward}:{self.chances[action]}"
         self.lines[1 + action] = f"{label} {self.lines[1 + action]}"
         watch.time("learn", self.workspace.learn, self.lines)
@@ -174,40 +174,42 @@ UCB_FACTOR = math.sqrt(UCB_ALPHA / 2)
 
 
 def _policy(name: str, params: Mapping[str, Any]) -> Callable[[Replay, int], Player]:
-    return lambda world, seed: ThriftyPolicy(
-        world, POLICIES[name](world.problem, seed=seed, **params)
+    return lambda replay, seed: ThriftyPolicy(
+        replay, POLICIES[name](replay.problem, seed=seed, **params)
     )
 
 
 def _agent(name: str, params: Mapping[str, Any]) -> Callable[[Replay, int], Player]:
-    return lambda world, seed: ThriftyAgent(world, Agent(world.problem, name, seed=seed, **params))
+    return lambda replay, seed: ThriftyAgent(
+        replay, Agent(replay.problem, name, seed=seed, **params)
+    )
 
 
-def _river_ucb(world: Replay, seed: int) -> Player:
-    return River(world, import_module("river.bandit").UCB(delta=UCB_FACTOR, seed=seed))
+def _river_ucb(replay: Replay, seed: int) -> Player:
+    return River(replay, import_module("river.bandit").UCB(delta=UCB_FACTOR, seed=seed))
 
 
-def _river_linucb(world: Replay, seed: int) -> Player:
-    return River(world, import_module("river.bandit").LinUCBDisjoint(seed=seed), contextual=True)
+def _river_linucb(replay: Replay, seed: int) -> Player:
+    return River(replay, import_module("river.bandit").LinUCBDisjoint(seed=seed), contextual=True)
 
 
 def _mabwiser(policy: str, alpha: float, contextual: bool) -> Callable[[Replay, int], Player]:
-    def make(world: Replay, seed: int) -> Player:
+    def make(replay: Replay, seed: int) -> Player:
         mab = import_module("mabwiser.mab")
         learning = getattr(mab.LearningPolicy, policy)(alpha=alpha)
-        arms = list(range(world.problem.n_actions))
-        return MABWiser(world, mab.MAB(arms, learning, seed=seed), contextual=contextual)
+        arms = list(range(replay.problem.n_actions))
+        return MABWiser(replay, mab.MAB(arms, learning, seed=seed), contextual=contextual)
 
     return make
 
 
-def _vowpal_wabbit(world: Replay, seed: int) -> Player:
+def _vowpal_wabbit(replay: Replay, seed: int) -> Player:
     options = f"--cb_explore_adf -q UA --quiet --random_seed {seed}"
-    return VowpalWabbit(world, import_module("vowpalwabbit").Workspace(options), seed)
+    return VowpalWabbit(replay, import_module("vowpalwabbit").Workspace(options), seed)
 
 
 def entries(horizon: int) -> tuple[Entry, ...]:
-    """Return all players; each package's UCB and LinUCB have the paper's alpha, where they can."""
+    """Return all players. UCB and LinUCB have the paper's alpha if the package allows it."""
     ucb, linucb = "Thrifty ucb1", "Thrifty linucb"
     thrifty: list[tuple[str, dict[str, Any], str]] = [
         ("ncc-ucrl2-published", {"horizon": horizon}, "window 250, delta 0.04"),

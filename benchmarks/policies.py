@@ -1,4 +1,4 @@
-"""Every registered policy's compiled loop on the published arrays."""
+"""Time of every policy's compiled loop on the published arrays."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from thrifty import POLICIES, simulate
 from thrifty.environments import nursery
 
 METHOD = """\
-`simulate` with one seed, {rounds:,} rounds, default parameters (the paper's), compiled before.
+`simulate` with one seed, {rounds:,} rounds, and default parameters (the paper's), already compiled.
 Medians of {repetitions} repetitions, taken in turn; spread is min .. max."""
 HEADERS = ("policy", "us a round", "spread", "times uniform", "gain of seed 0")
 
 
 def measure(quick: bool, say: Say) -> Part:
-    """Measure all policies in turn."""
+    """Time all policies in turn."""
     rounds, repetitions = (60, 2) if quick else (10_000, 15)
-    world = nursery.published()
+    replay = nursery.published()
     jobs = {
-        name: partial(simulate, name, world, seeds=[0], workers=1, rounds=rounds)
+        name: partial(simulate, name, replay, seeds=[0], workers=1, rounds=rounds)
         for name in POLICIES
     }
     gains = {}
@@ -32,12 +32,12 @@ def measure(quick: bool, say: Say) -> Part:
     rows = [
         (
             name,
-            it.shown("us"),
-            it.spread("us"),
-            number(it.median / times["uniform"].median),
+            policy_times.shown("us"),
+            policy_times.spread("us"),
+            number(policy_times.median / times["uniform"].median),
             f"{gains[name]:.1f}",
         )
-        for name, it in times.items()
+        for name, policy_times in times.items()
     ]
     return Part(
         "Every policy, compiled",

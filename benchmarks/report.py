@@ -1,4 +1,4 @@
-"""What a run of the benchmark says: parts with tables and goals, written down as Markdown."""
+"""Results of the benchmarks as Markdown: parts with tables and goals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.measuring import number
 
 @dataclass(frozen=True)
 class Goal:
-    """A target that was stated beforehand, and what was measured."""
+    """A target that was set in advance, and the measured value."""
 
     what: str
     measured: float
@@ -22,27 +22,27 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Whether the measured value is on the right side of the limit, or on it."""
+        """True if the measured value meets the limit."""
         if self.at_least:
             return self.measured >= self.limit
         return self.measured <= self.limit
 
     @property
     def target(self) -> str:
-        """The limit in words."""
+        """The limit as text."""
         return f"at {'least' if self.at_least else 'most'} {self.limit:,g} {self.unit}".strip()
 
     @property
     def verdict(self) -> str:
-        """Whether it is met, in words."""
+        """The verdict as text."""
         return "met" if self.met else "not met"
 
     def __str__(self) -> str:
         return f"{self.target}: {self.verdict}"
 
 
-def judged(goals: Sequence[Goal]) -> str:
-    """Return the cell of a table's target column."""
+def format_goals(goals: Sequence[Goal]) -> str:
+    """Return the goals as a table cell."""
     return "; ".join(map(str, goals))
 
 
@@ -55,7 +55,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def markdown(self) -> str:
-        """Return the table in Markdown, with columns that stand under each other."""
+        """Return the table in Markdown, with aligned columns."""
         lines = [self.headers, *self.rows]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.headers))]
         padded = [
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the benchmark: how it was measured, and what came of it."""
+    """One part of the benchmarks: the method and the results."""
 
     title: str
     method: str
@@ -84,7 +84,7 @@ class Part:
 
 
 def goals_table(parts: Sequence[Part]) -> Table:
-    """Return all goals of all parts, one a row."""
+    """Return all goals of all parts, one in each row."""
     rows = [
         (goal.what, goal.target, f"{number(goal.measured)} {goal.unit}".strip(), goal.verdict)
         for part in parts
@@ -94,7 +94,7 @@ def goals_table(parts: Sequence[Part]) -> Table:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write the file so that it is there as a whole or as it was before."""
+    """Replace the file in one step, so that it is never half-written."""
     draft = path.with_name(f"{path.name}.draft-{os.getpid()}")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)

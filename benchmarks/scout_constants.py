@@ -1,8 +1,7 @@
-"""Scout with other constants: `python -m benchmarks.scout_constants` prints what they are worth.
+"""Mean regret of Scout with other constants: `python -m benchmarks.scout_constants [VARIANT ...]`.
 
-Names of variants may be given, and are then the only ones played. Constants are compiled in. So
-each variant is a copy of the package with lines of its kernels changed, played by a process of its
-own: mean regret over the seeds that constants are chosen on.
+Constants are compiled into the kernels. So each variant is a copy of the package with changed
+lines, which runs in its own process, on the seeds that are reserved for choosing constants.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "thrifty"
-WORLDS = (
+EXPERIMENTS = (
     "random-5x3",
     "random-5x5",
     "random-8x3",
@@ -53,10 +52,10 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def changed(source: str, constants: Mapping[str, str]) -> str:
+def change_constants(source: str, constants: Mapping[str, str]) -> str:
     """Return the kernel with other values for those of the constants that it defines.
 
-    >>> changed("ALARM = 8.0", {"ALARM": "6.0", "OPTIMISM": "0.0"})
+    >>> change_constants("ALARM = 8.0", {"ALARM": "6.0", "OPTIMISM": "0.0"})
     'ALARM = 6.0'
     """
     for name, value in constants.items():
@@ -64,47 +63,50 @@ def changed(source: str, constants: Mapping[str, str]) -> str:
     return source
 
 
-def copied(folder: Path, constants: Mapping[str, str]) -> Path:
+def copy_package(folder: Path, constants: Mapping[str, str]) -> Path:
     """Copy the package with other constants; return the folder to import it from."""
     package = folder / "thrifty"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     missing = set(constants)
-    for file in (package / "kernels").glob("*.py"):
+    for file in (package / "kernels").rglob("*.py"):
         source = file.read_text()
         missing -= {name for name in constants if re.search(rf"^{name} = ", source, flags=re.M)}
-        if file.name != "prices.py":  # its alarms are about prices
-            file.write_text(changed(source, constants))
+        if file.name != "prices.py":  # its constant of the same name is about prices
+            file.write_text(change_constants(source, constants))
     if missing:
-        raise SystemExit(f"no kernel defines {', '.join(sorted(missing))}: mend the variants.")
+        raise SystemExit(f"no kernel defines {', '.join(sorted(missing))}: correct the variants.")
     return folder
 
 
 def regrets() -> Iterator[tuple[str, float]]:
-    """Yield every world and Scout's mean regret in it, on the first of the choosing seeds."""
+    """Yield Scout's mean regret in every experiment, on the first seeds for choosing constants."""
     from thrifty import expected_regret, simulate
+    from thrifty.experiments.environments import environment_named
     from thrifty.experiments.spec import find, for_choosing
-    from thrifty.experiments.worlds import world_named
 
-    for name in WORLDS:
+    for name in EXPERIMENTS:
         experiment = for_choosing(find(f"worlds/{name}"))
-        make = partial(world_named(experiment.world), **experiment.world_params)
+        make = partial(environment_named(experiment.environment), **experiment.environment_params)
         seeds = experiment.seeds[:SEEDS]
         runs = simulate("scout", make, seeds=seeds)
         yield name, float(expected_regret(runs, make).sum() / len(seeds))
 
 
 def main(*labels: str) -> None:
-    print(f"| | {' | '.join(WORLDS)} | mean |\n|---{'|---:' * (len(WORLDS) + 1)}|", flush=True)
+    print(
+        f"| | {' | '.join(EXPERIMENTS)} | mean |\n|---{'|---:' * (len(EXPERIMENTS) + 1)}|",
+        flush=True,
+    )
     for label in labels or VARIANTS:
         constants = VARIANTS[label]
         with tempfile.TemporaryDirectory() as folder:
-            copied(Path(folder), constants)
+            copy_package(Path(folder), constants)
             environment = {**os.environ, "PYTHONPATH": folder}
             command = [sys.executable, __file__, "play"]
             played = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
         found = json.loads(played.stdout)
         row = [*found.values(), sum(found.values()) / len(found)]
-        print(f"| {label} | {' | '.join(f'{it:,.0f}' for it in row)} |", flush=True)
+        print(f"| {label} | {' | '.join(f'{regret:,.0f}' for regret in row)} |", flush=True)
 
 
 if __name__ == "__main__":

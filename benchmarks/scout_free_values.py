@@ -1,6 +1,6 @@
-"""What free values are worth to Scout: `python -m benchmarks.scout_free_values` prints a table.
+"""Gain of Scout with and without free values: `python -m benchmarks.scout_free_values`.
 
-Scout as it is, beside one whose purchases and actions ignore which values are free, in worlds in
+Compares Scout with variants whose purchases or actions do not use free values, in environments in
 which the first feature is free. Each variant is a copy of the package (see `scout_constants`).
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.scout_constants import copied
+from benchmarks.scout_constants import copy_package
 from thrifty import Problem, Replay, Schedule, World, simulate
 
 VARIANTS: Mapping[str, Mapping[str, str]] = {
@@ -30,10 +30,11 @@ ROUNDS = 4000
 
 
 def subgroup(share: float, price: float, others: int = 1, turns: Sequence[int] = ()) -> World:
-    """Return a world in which a test is worth its price in a free subgroup only.
+    """Return a world in which a test is worth its price only in a subgroup.
 
-    The first feature is free. Where it is 0, the second one tells which of two actions pays .9 and
-    which .1; elsewhere the third action is the best one. `others` features tell nothing.
+    The first feature is free and identifies the subgroup. Where it is 0, the second feature tells
+    which of two actions pays .9 and which .1; elsewhere the third action is best. The `others`
+    features have no information.
     """
     levels = (3, *(2,) * (1 + others))
     chances = np.ones(())
@@ -62,7 +63,7 @@ def subgroup(share: float, price: float, others: int = 1, turns: Sequence[int] =
 
 
 def first_is_free(seed: int) -> Replay:
-    """Return random tables with a change in the middle, the first of four features free."""
+    """Return random tables with a change in the middle; the first of four features is free."""
     world = World.random(
         levels=(3, 3, 2, 2), rounds=ROUNDS, reward_changes=(ROUNDS // 2,), seed=seed
     )
@@ -76,25 +77,25 @@ def first_is_free(seed: int) -> Replay:
     )
 
 
-WORLDS: dict[str, World | Callable[[int], Replay]] = {
+ENVIRONMENTS: dict[str, World | Callable[[int], Replay]] = {
     "test pays in 30 % of cases": subgroup(0.3, 0.15),
     "test pays in 15 % of cases": subgroup(0.15, 0.15),
     "cheap test": subgroup(0.3, 0.05),
-    "its meaning turns round": subgroup(0.3, 0.15, turns=(2000,)),
-    "three useless tests beside it": subgroup(0.3, 0.15, others=3),
+    "the meaning of the test reverses": subgroup(0.3, 0.15, turns=(2000,)),
+    "three useless tests in addition": subgroup(0.3, 0.15, others=3),
     "random tables": first_is_free,
 }
 
 
 def main() -> None:
-    """Play every variant in a process of its own, and print the mean gain a round."""
+    """Run every variant in its own process, and print the mean gain per round."""
     seeds = CHOOSING if "--choosing" in sys.argv else REPORTING
-    print(f"Gain a round, seeds {seeds.start} to {seeds.stop - 1}, standard errors in brackets\n")
-    print(f"| variant | {' | '.join(WORLDS)} |")
-    print("|---|" + "---:|" * len(WORLDS))
+    print(f"Gain per round, seeds {seeds.start} to {seeds.stop - 1}, standard errors in brackets\n")
+    print(f"| variant | {' | '.join(ENVIRONMENTS)} |")
+    print("|---|" + "---:|" * len(ENVIRONMENTS))
     for name, constants in VARIANTS.items():
         with tempfile.TemporaryDirectory() as folder:
-            home = copied(Path(folder), constants)
+            home = copy_package(Path(folder), constants)
             paths = f"{home}{os.pathsep}{Path(__file__).parents[1]}"
             environment = {**os.environ, "PYTHONPATH": paths}
             command = [sys.executable, "-m", "benchmarks.scout_free_values", "--play"]
@@ -108,17 +109,17 @@ def main() -> None:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def played(seeds: range) -> list[tuple[float, float]]:
-    """Return the mean gain a round in every world, with its standard error."""
+def measure_gains(seeds: range) -> list[tuple[float, float]]:
+    """Return the mean gain per round in every environment, with its standard error."""
     found = []
-    for world in WORLDS.values():
-        gains = simulate("scout", world, seeds=seeds).gains.mean(axis=1)
+    for environment in ENVIRONMENTS.values():
+        gains = simulate("scout", environment, seeds=seeds).gains.mean(axis=1)
         found.append((float(gains.mean()), float(gains.std(ddof=1) / len(gains) ** 0.5)))
     return found
 
 
 if __name__ == "__main__":
     if "--play" in sys.argv:
-        print(json.dumps(played(range(int(sys.argv[-2]), int(sys.argv[-1])))))
+        print(json.dumps(measure_gains(range(int(sys.argv[-2]), int(sys.argv[-1])))))
     else:
         main()

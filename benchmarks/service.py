@@ -1,7 +1,7 @@
-"""`python -m benchmarks.service`: whole cases on SQLite, 32 connections, every event on the disk.
+"""`python -m benchmarks.service`: throughput and latency of the service on SQLite.
 
-The load generator shares the machine's cores with the service. Memory is looked at all along; cases
-that nobody ends are among the traffic, so that their deadline has to.
+Complete cases on 32 connections, with every event written to disk. The load generator shares the
+machine's cores with the service. Some cases are never finished, so that their deadline ends them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.kills import LEVELS, POLICY, end, start
-from benchmarks.load import Tally, World, connect, traffic
+from benchmarks.load import CaseSource, Tally, connect, traffic
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -30,13 +30,13 @@ def memory(pid: int) -> float:
 
 
 def processor(pid: int) -> float:
-    """Return the seconds of processor time that a process has taken."""
+    """Return the processor time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-async def forgotten(port: int, count: int) -> None:
-    """Open cases that nobody will end."""
+async def open_unfinished(port: int, count: int) -> None:
+    """Open cases that are never finished."""
     line = await connect(port)
     for _ in range(count):
         await line.post("/v1/policies/lending/cases", {}, os.urandom(8).hex())
@@ -44,20 +44,22 @@ async def forgotten(port: int, count: int) -> None:
 
 
 async def measure(port: int, pid: int, requests: int, connections: int) -> None:
-    """Load the service in ten parts, and print what each took."""
-    world, part, all_seconds = World(LEVELS), requests // 10, array("d")
+    """Load the service in ten parts, and print the times of each."""
+    source, part, all_seconds = CaseSource(LEVELS), requests // 10, array("d")
     whole = time.perf_counter()
-    await traffic(port, "lending", world, connections=connections, cases=20, seed=0, tally=_light())
+    await traffic(
+        port, "lending", source, connections=connections, cases=20, seed=0, tally=_light()
+    )
     print("  requests/s   p50 ms   p99 ms   max ms   service us/request   load us/request   MB")
     for k in range(10):
         tally = _light()
         begun, service, own = time.perf_counter(), processor(pid), time.process_time()
         await asyncio.gather(
-            forgotten(port, part // 60),
+            open_unfinished(port, part // 60),
             traffic(
                 port,
                 "lending",
-                world,
+                source,
                 connections=connections,
                 cases=max(1, part // connections // 3),
                 seed=k + 1,
@@ -88,7 +90,7 @@ def _light() -> Tally:
 
 
 def main() -> int:
-    """Start a service, load it, and print the figures."""
+    """Start a service, load it, and print the measurements."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=32)
@@ -98,7 +100,7 @@ def main() -> int:
         policy.write_text(POLICY + '[reward_rule]\ndeadline = "20s"\n')
         begun = time.perf_counter()
         process, port = start(policy, store)
-        print(f"from the command to the first socket: {time.perf_counter() - begun:.2f} s")
+        print(f"from the command until it listens: {time.perf_counter() - begun:.2f} s")
         try:
             uvloop.run(measure(port, process.pid, options.requests, options.connections))
         finally:

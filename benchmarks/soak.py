@@ -1,6 +1,6 @@
-"""`python -m benchmarks.soak`: two policies in worlds that drift, and books that must agree.
+"""`python -m benchmarks.soak`: run two policies for a long time while rewards drift.
 
-What the dashboard shows at the end is compared with what the exported log adds up to.
+At the end, the totals on the dashboard are compared with those of the exported log.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,49 +22,50 @@ from typing import Any
 import polars as pl
 
 from benchmarks.kills import LEVELS, POLICY, THRIFTY, end, start
-from benchmarks.load import Tally, World, connect, one_life
+from benchmarks.load import CaseSource, Tally, connect, run_case
 
 
 @dataclass
 class Drift:
-    """Rewards that depend on another feature every few seconds."""
+    """Rewards that depend on a different feature every few seconds."""
 
     every: float = 20.0
 
     def reward(self, rng: random.Random, values: Mapping[str, str], action: str) -> float:
-        """Pay for the right action, most of the time."""
+        """Return 1 for the right action most of the time, and 0 otherwise."""
         feature = ("income", "history", "age")[int(time.monotonic() / self.every) % 3]
         level = values.get(feature)
         right = "approve" if level in ("high", "clean", "old") else "decline"
         return float(rng.random() < (0.9 if level is not None and action == right else 0.3))
 
 
-async def soak(port: int, policies: list[str], seconds: float, connections: int) -> Tally:
-    """Make traffic for all policies until the time is over."""
-    tally, world = Tally(keep_cases=False), World(LEVELS, reward=Drift().reward)
+async def soak(
+    port: int, policies: list[str], keep_going: Callable[[Tally], bool], connections: int
+) -> Tally:
+    """Run cases of all policies while `keep_going` returns True."""
+    tally, source = Tally(keep_cases=False), CaseSource(LEVELS, reward=Drift().reward)
     line = await connect(port)
-    for policy in policies:  # compiles, if that was not done before
-        await one_life(line, policy, world, random.Random(policy), tally)
+    for policy in policies:  # compiles, the first time
+        await run_case(line, policy, source, random.Random(policy), tally)
     line.transport.close()
-    until = time.monotonic() + seconds
 
     async def one(k: int) -> None:
         line, rng = await connect(port), random.Random(k)
-        while time.monotonic() < until:
-            await one_life(line, policies[k % len(policies)], world, rng, tally)
+        while keep_going(tally):
+            await run_case(line, policies[k % len(policies)], source, rng, tally)
         line.transport.close()
 
     await asyncio.gather(*(one(k) for k in range(connections)))
     return tally
 
 
-def shown(port: int, path: str) -> Any:
-    """Return what the dashboard asks for."""
+def fetch(port: int, path: str) -> Any:
+    """Return the JSON at a path of the service."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
         return json.load(answer)
 
 
-def added_up(log: Path, policy: str) -> dict[str, float]:
+def log_totals(log: Path, policy: str) -> dict[str, float]:
     """Return the totals of a policy, from the exported log alone."""
     rows = pl.read_parquet(log).filter(pl.col("policy") == policy)
     reward = float(rows.filter(pl.col("learnt"))["reward"].sum())
@@ -72,8 +73,10 @@ def added_up(log: Path, policy: str) -> dict[str, float]:
     return {"reward": reward, "spend": spend, "gain": reward - spend}
 
 
-def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[str, Any]]:
-    """Run the soak in a folder; return for each policy what was shown and what adds up."""
+def compare_totals(
+    folder: Path, keep_going: Callable[[Tally], bool], connections: int = 8
+) -> list[dict[str, Any]]:
+    """Run the service in a folder; return the totals of the dashboard and of the log, by policy."""
     policies = ["lending", "borrowing"]
     files = []
     for name in policies:
@@ -84,11 +87,13 @@ def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[st
         process, port = start(path, store)
         if path is not files[-1]:
             end(process)
-    tally = asyncio.run(soak(port, policies, seconds, connections))
-    assert not tally.errors, tally.errors[:3]
-    pages = {it["policy"]: it for it in shown(port, "/v1/policies")}
-    series = {name: shown(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
-    end(process)
+    try:
+        tally = asyncio.run(soak(port, policies, keep_going, connections))
+        assert not tally.errors, tally.errors[:3]
+        pages = {page["policy"]: page for page in fetch(port, "/v1/policies")}
+        series = {name: fetch(port, f"/v1/policies/{name}/activity")["series"] for name in policies}
+    finally:
+        end(process)
     subprocess.run([str(THRIFTY), "export", str(store), "--out", str(log)], check=True)
     return [
         {
@@ -96,20 +101,23 @@ def compared(folder: Path, seconds: float, connections: int = 8) -> list[dict[st
             "decisions": pages[name]["counts"]["acted"],
             "noticed": pages[name]["noticed"],
             "shown": {key: pages[name][key] for key in ("reward", "spend", "gain")},
-            "drawn": {key: sum(it[key] for it in series[name]) for key in ("reward", "spend")},
-            "log": added_up(log, name),
+            "drawn": {
+                key: sum(point[key] for point in series[name]) for key in ("reward", "spend")
+            },
+            "log": log_totals(log, name),
         }
         for name in policies
     ]
 
 
 def main() -> int:
-    """Soak, compare, print."""
+    """Run, compare and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     options = parser.parse_args()
+    until = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
-        rows = compared(Path(folder), options.seconds)
+        rows = compare_totals(Path(folder), lambda _: time.monotonic() < until)
     wrong = 0
     for row in rows:
         print(json.dumps(row))

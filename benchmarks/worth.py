@@ -1,6 +1,6 @@
-"""`python -m benchmarks.worth`: how long `thrifty worth` takes, and how much memory.
+"""`python -m benchmarks.worth`: time and memory of `thrifty worth`.
 
-Each file is played by a process of its own, twice: the first may have to compile.
+Each file is processed twice, in new processes: the first one may have to compile.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 from benchmarks.kills import THRIFTY
 
 
-def written(folder: Path, rows: int) -> list[str]:
-    """Write an example of so many rows, and return the command that judges it."""
+def write_example(folder: Path, rows: int) -> list[str]:
+    """Write an example with this many rows, and return the command to run on it."""
     cases, policy = folder / f"{rows}.csv", folder / "policy.toml"
     example = [str(THRIFTY), "example", "lending"]
     with cases.open("w") as file:
@@ -27,8 +27,8 @@ def written(folder: Path, rows: int) -> list[str]:
     return [str(THRIFTY), "worth", str(cases), "--policy", str(policy), "--out", str(folder / "o")]
 
 
-def measured(command: list[str]) -> tuple[float, float]:
-    """Return the seconds that a command takes, and the megabytes that it needs."""
+def run_measured(command: list[str]) -> tuple[float, float]:
+    """Run a command; return its time in seconds and its peak memory in megabytes."""
     begun = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
@@ -37,15 +37,15 @@ def measured(command: list[str]) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Measure and print."""
+    """Print time and memory for files of several sizes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.worth", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 1_000_000])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for rows in options.rows:
-            command = written(Path(folder), rows)
-            measured(command)
-            seconds, megabytes = measured(command)
+            command = write_example(Path(folder), rows)
+            run_measured(command)
+            seconds, megabytes = run_measured(command)
             print(f"{rows:10,} rows: {seconds:6.1f} s {megabytes:8.0f} MB", flush=True)
     return 0
 

@@ -3,7 +3,6 @@
 Run it once with the release that brings a new schema; a file that is there is never written again.
 """
 
-import asyncio
 import random
 import re
 import subprocess
@@ -15,6 +14,7 @@ from postgres_server import PostgresServer, postgres_programs
 from service.engines import DAY, EngineHarness, run_with_engine
 from small_service import ladder_text
 from thrifty.service.stores.schema import REVISION
+from waiting import until
 
 FOLDER = Path(__file__).parent / "service" / "databases"
 _ABOUT_THE_SERVER = re.compile(r"^(--|SET |SELECT pg_catalog\.set_config|\\).*\n", re.MULTILINE)
@@ -44,8 +44,7 @@ async def _scene(harness: EngineHarness) -> None:
             await harness.reward(case, outcome=rng.choice(("repaid", "default")))
         await harness.settled()
     await harness.open(age=18)
-    while not harness.engine.leads(harness.projection):  # who leads leaves a snapshot
-        await asyncio.sleep(0.01)
+    await until(lambda: harness.engine.leads(harness.projection))  # who leads leaves a snapshot
 
 
 async def _acted(harness: EngineHarness, rng: random.Random, k: int) -> str:

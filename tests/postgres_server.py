@@ -12,6 +12,8 @@ from pathlib import Path
 
 import psycopg
 
+from waiting import wait_until
+
 _USER = "postgres"
 
 
@@ -73,6 +75,10 @@ class PostgresServer:
             ).fetchone()
         return row is not None
 
+    def errors(self) -> int:
+        """Return the number of statements that it has refused so far."""
+        return (self.folder / "log").read_text().count("ERROR:")
+
     @property
     def pid(self) -> int:
         """The process that starts all others of the server."""
@@ -102,10 +108,7 @@ class PostgresServer:
     def remove(self) -> None:
         """Stop it for good."""
         os.kill(self.pid, signal.SIGQUIT)
-        for _ in range(100):
-            if not (self.folder / "data" / "postmaster.pid").exists():
-                break
-            time.sleep(0.05)
+        wait_until(lambda: not (self.folder / "data" / "postmaster.pid").exists(), "its end")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -35,10 +35,10 @@ COMMAND_LINE = ROOT / "docs" / "command-line.md"
 INTRODUCTION = """\
 # The command line
 
-Every command takes `--help`; this page is what it prints. A result goes to the standard output,
-progress and errors to the standard error. The exit code is 0 if all went well, 2 if something that
-was given cannot be used (one line says what, why and what to do), and 130 after an interrupt.
-[Experiments and their results](experiments.md) has the format of the files.
+This page has the output of `--help` for every command. Results go to standard output; progress and
+errors go to standard error. The exit code is 0 on success, 1 if `thrifty audit` finds a difference,
+2 after an error (one line says what is wrong, why, and what to do), and 130 after an interrupt. See
+[experiments and their results](experiments.md) for the file formats.
 """
 
 

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import httpx
 
+from waiting import LIMIT
+
 T = TypeVar("T")
 THRIFTY = Path(sys.executable).with_name("thrifty")
 
@@ -197,7 +199,7 @@ class Served:
         """Ask it to end."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=LIMIT)
         self._close()
 
     def _close(self) -> None:

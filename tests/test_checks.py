@@ -197,14 +197,14 @@ def test_what_cannot_be_checked_is_refused_before_any_check() -> None:
         check_policy(oracle)
     with pytest.raises(InvalidParameter, match="other parameters"):
         check_policy("ucb1", window=3)
-    with pytest.raises(InvalidParameter, match="no Policy"):
+    with pytest.raises(InvalidParameter, match="not a Policy"):
         check_policy(nothing)
 
 
 def test_an_unfinished_policy_that_cannot_be_copied_says_so() -> None:
     policy = Means(Problem.anonymous((2,), 2))
     policy.stream = (n for n in range(3))  # type: ignore[attr-defined]
-    with pytest.raises(InvalidParameter, match="hand in its class"):
+    with pytest.raises(InvalidParameter, match="give its class"):
         check_policy(policy)
 
 

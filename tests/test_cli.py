@@ -1,4 +1,4 @@
-"""The command line, as a command."""
+"""The command line."""
 
 import json
 import subprocess
@@ -9,25 +9,27 @@ from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 from rich.table import Table
+from typer.main import get_command
 
 from experiments.made_up_paper import reproduction
 from experiments.small_experiments import SPEC, files_below, thrifty, written
 from figures.small_tables import table_of, table_of_regrets
 from thrifty import __version__
-from thrifty.cli import COMMANDS, main
-from thrifty.commands.show import progress_bar
-from thrifty.commands.standings import comparisons, plain_standings, show_standings
-from thrifty.commands.theory import PAPERS_CHANGES, PAPERS_SETTING, growth_table
-from thrifty.commands.tune import choices_table
-from thrifty.commands.waiting import explained_if_slow
+from thrifty.cli import COMMANDS, COMMANDS_BY_TASK, app, main
+from thrifty.commands.output import progress_bar
+from thrifty.commands.regret_tables import show_regrets
+from thrifty.commands.startup_notice import notice_if_slow
+from thrifty.commands.tables import growth_table, tuning_table
+from thrifty.commands.theory import PAPER_CHANGES, PAPER_SETTING
 from thrifty.environments import nursery
-from thrifty.experiments.measures import holm, sign_flip_test
-from thrifty.experiments.reproduction import LONGEST, THEORY
+from thrifty.experiments.measures import sign_flip_test
+from thrifty.experiments.reproduction import MAX_HORIZON, THEORY
 from thrifty.experiments.results import Results, read_results
 from thrifty.experiments.spec import Entry, Experiment, catalogue
 from thrifty.theory import regret_bound
@@ -35,7 +37,7 @@ from thrifty.theory import regret_bound
 GROWING = (
     SPEC.replace("rounds = 300\n", "")
     .replace('seeds = "0:4"', 'seeds = "0:2"')
-    .replace("[world]", "rounds = [100, 400]\n\n[world]")
+    .replace("[environment]", "rounds = [100, 400]\n\n[environment]")
 )
 
 Called = Callable[..., int]
@@ -43,7 +45,7 @@ Called = Callable[..., int]
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Called:
-    """Return what calls a command in this process, in a folder of its own: its exit code."""
+    """Return a function that runs a command in this process, in a new folder: its exit code."""
 
     def call(*arguments: str) -> int:
         monkeypatch.chdir(tmp_path)
@@ -64,7 +66,9 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def rows_of(table: Table) -> list[tuple[str, ...]]:
-    return list(zip(*([str(cell) for cell in it.cells] for it in table.columns), strict=True))
+    return list(
+        zip(*([str(cell) for cell in column.cells] for column in table.columns), strict=True)
+    )
 
 
 def test_version() -> None:
@@ -79,10 +83,21 @@ def test_every_command_has_help_with_an_example(
     assert f"Example: thrifty {command}" in capsys.readouterr().out
 
 
-def test_help_names_every_command(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_groups_commands_by_task(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
     assert called("--help") == 0
     shown = capsys.readouterr().out
-    assert all(command in shown for command in COMMANDS)
+    assert all(f" {task} " in shown for task in COMMANDS_BY_TASK)
+    places = [shown.index(f"│ {command} ") for command in COMMANDS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_one_sentence_of_help(command: str) -> None:
+    group: Any = get_command(app)
+    for parameter in group.commands[command].params:
+        text = getattr(parameter, "help", None)
+        assert text, parameter.name
+        assert text.endswith((".", "...")), text
 
 
 def test_a_command_imports_what_it_needs_and_nothing_else() -> None:
@@ -107,9 +122,8 @@ def without(packages: list[str], *arguments: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("package", "command", "extra"),
     [
-        ("polars", ["list"], "experiments"),
+        ("polars", ["compare", "results/mine"], "experiments"),
         ("polars", ["run", "nursery/published", "--seeds", "0:2"], "experiments"),
-        ("polars", ["warmup", "uniform"], "experiments"),
         ("polars", ["init", "cases.csv"], "worth"),
         ("narwhals", ["worth", "cases.csv"], "worth"),
         ("polars", ["figures", "results"], "figures"),
@@ -117,18 +131,18 @@ def without(packages: list[str], *arguments: str) -> subprocess.CompletedProcess
         ("sqlalchemy", ["audit", "thrifty.db"], "service"),
     ],
 )
-def test_a_missing_package_is_said_in_one_line(
+def test_a_missing_package_is_reported_in_one_line(
     package: str, command: list[str], extra: str
 ) -> None:
     shown = without([package], *command)
     assert shown.returncode == 2
     assert shown.stderr == (
-        f"thrifty: the package {package!r} is missing, which `thrifty {command[0]}` needs: "
+        f"thrifty: `thrifty {command[0]}` needs the package {package!r}, which is not installed: "
         f"pip install 'thrifty[{extra}]'.\n"
     )
 
 
-def test_help_without_what_commands_need() -> None:
+def test_help_without_optional_packages() -> None:
     shown = without(["polars", "narwhals", "matplotlib", "plotly", "sqlalchemy"], "--help")
     assert shown.returncode == 0
     assert all(command in shown.stdout for command in COMMANDS)
@@ -147,11 +161,15 @@ def test_the_whole_paper_is_reproduced(tmp_path: Path) -> None:
     seeds = {row["seeds"] for name in evaluated for row in results[f"nursery/{name}"]}
     assert seeds == {2}
     for name in THEORY:
-        horizons = [t for t in catalogue()[name].horizons if t <= LONGEST]
+        horizons = [t for t in catalogue()[name].horizons if t <= MAX_HORIZON]
         assert all(row["horizons"] == horizons for row in results[name])
     assert len(results["claims"]) == 10
-    assert {it["verdict"] for it in results["claims"]} <= {"holds", "does not hold", "undecided"}
-    assert {it["policy"] for it in results["chosen"]} == {
+    assert {claim["verdict"] for claim in results["claims"]} <= {
+        "holds",
+        "does not hold",
+        "undecided",
+    }
+    assert {tuned["policy"] for tuned in results["chosen"]} == {
         entry.policy
         for name in ("nursery/tuning", "nursery/tuning-stationary")
         for entry in catalogue()[name].entries
@@ -191,10 +209,10 @@ def test_list_names_every_experiment(called: Called, capsys: pytest.CaptureFixtu
     assert [key for key, _ in lines] == list(catalogue())
 
 
-def test_a_bar_that_does_not_move_yet_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_progress_bar_first_says_that_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = StringIO()
     console = partial(Console, file=shown, force_terminal=True, width=80)
-    monkeypatch.setattr("thrifty.commands.show.Console", console)
+    monkeypatch.setattr("thrifty.commands.output.Console", console)
     with progress_bar("runs", 2, at_first="compiling") as advance:
         assert "compiling" in shown.getvalue()
         assert "runs" not in shown.getvalue()
@@ -202,47 +220,49 @@ def test_a_bar_that_does_not_move_yet_says_why(monkeypatch: pytest.MonkeyPatch) 
     assert "runs" in shown.getvalue()
 
 
-def test_where_no_bar_can_be_drawn_a_line_is_said_now_and_then(
+def test_without_a_terminal_a_line_is_printed_from_time_to_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with progress_bar("runs", 3) as advance:
         advance(1)
         assert capsys.readouterr().err == ""
-        monkeypatch.setattr("thrifty.commands.show.SECONDS_BETWEEN_LINES", 0.0)
+        monkeypatch.setattr("thrifty.commands.output.SECONDS_BETWEEN_LINES", 0.0)
         advance(1)
         assert capsys.readouterr().err == "runs: 2 of 3\n"
 
 
-def test_only_a_long_wait_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    with explained_if_slow(60):
+def test_a_notice_is_printed_only_if_startup_is_slow(capsys: pytest.CaptureFixture[str]) -> None:
+    with notice_if_slow(60):
         pass
     assert capsys.readouterr().err == ""
-    with explained_if_slow(0):
-        wait_until(lambda: "compiled once" in capsys.readouterr().err)
+    with notice_if_slow(0):
+        wait_until(lambda: "compiling policies" in capsys.readouterr().err)
 
 
 def test_an_experiment_of_ones_own_is_run_and_compared(tmp_path: Path) -> None:
     written(tmp_path, SPEC)
     shown = thrifty("run", "mine.toml", cwd=tmp_path)
-    assert "Two policies in a small world" in shown.stdout
+    assert "Two policies in a small environment" in shown.stdout
     assert str(Path("results/mine/table.parquet")) in shown.stdout
     rows = json.loads(thrifty("run", "mine.toml", "--json", cwd=tmp_path).stdout)
     assert [row["policy"] for row in rows] == ["ucb1", "anything"]
     found = json.loads(thrifty("compare", "results/mine", "--json", cwd=tmp_path).stdout)
-    assert [(it["policy"], it["other"], it["seeds"]) for it in found] == [("anything", "ucb1", 4)]
+    assert [(pair["policy"], pair["other"], pair["seeds"]) for pair in found] == [
+        ("anything", "ucb1", 4)
+    ]
     means = {row["policy"]: row["gain"] for row in rows}
     assert found[0]["mean"] == pytest.approx(means["anything"] - means["ucb1"])
     table = thrifty("compare", "results/mine", "--against", "anything", cwd=tmp_path).stdout
-    assert "Gain more than anything, by seed" in table
+    assert "Gain minus that of anything, by seed" in table
 
 
-def test_what_an_experiment_asks_for_is_judged(
+def test_targets_are_checked(
     tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = '[[targets]]\npolicy = "anything"\nagainst = "ucb1"\nregret_at_most = 0.01\n'
     assert called("run", written(tmp_path, f"{SPEC}\n{target}"), "--workers", "1") == 0
     shown = capsys.readouterr().out
-    assert "What the experiment asks for" in shown
+    assert "Targets of the experiment" in shown
     assert "does not hold" in " ".join(shown.split())
 
 
@@ -273,8 +293,8 @@ def test_a_folder_is_one_table(called: Called, capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out
     assert "results/synthetic/*/table.parquet" in shown
     assert max(map(len, shown.splitlines())) <= 100
-    for it in found.values():
-        rows = {row["policy"]: row for row in it["policies"]}
+    for experiment in found.values():
+        rows = {row["policy"]: row for row in experiment["policies"]}
         for row in rows.values():
             assert row["share"] == pytest.approx(row["gain"] / rows["Oracle"]["gain"])
             assert row["low"] <= row["regret"] <= row["high"] <= row["worst"]
@@ -283,12 +303,12 @@ def test_a_folder_is_one_table(called: Called, capsys: pytest.CaptureFixture[str
         assert f" {100 * rows['SW-UCB']['share']:.0f} " in shown
 
 
-def test_standings_by_policy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_regret(capsys: pytest.CaptureFixture[str]) -> None:
     both = Experiment(
         "w/both", "Both", "random", (Entry("A-b", "ucb1"), Entry("C", "ucb1")), (0, 1)
     )
     one = replace(both, id="w/one", entries=both.entries[:1], regret="realised")
-    show_standings([Results(both, table_of("A-b", "C")), Results(one, table_of("A-b"))])
+    show_regrets([Results(both, table_of("A-b", "C")), Results(one, table_of("A-b"))])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     # Gains are 14 and 13, regrets 3 and 5, at worst 4 and 6: the oracle would have gained 17 or 18.
     assert lines.count(["both", "17", "3", "5"]) == 1
@@ -301,76 +321,38 @@ def test_standings_by_policy(capsys: pytest.CaptureFixture[str]) -> None:
     # Regrets of A-b are 2 and 4, those of C 4 and 6; where A-b plays alone nothing is compared.
     p = f"{sign_flip_test(np.array([-2.0, -2.0])):.4f}"  # about 1 in 2
     assert lines.count(["both", "C", "-2", "-2", "..", "-2", p, p]) == 1
-    share = [
-        "A-b",
-        "has",
-        "at",
-        "least",
-        "82.4",
-        "%",
-        "of",
-        "the",
-        "oracle's",
-        "gain,",
-        "in",
-        "both.",
-    ]
-    assert lines.count(share) == 1
-    assert lines[-1][-3:] == ["realised", "for", "one."]
+    share = "Lowest share of A-b: 82.4 % of the oracle's gain, in both."
+    assert lines.count(share.split()) == 1
+    assert lines[-1][-3:] == ["is", "realised:", "one."]
 
 
-def test_means_are_of_worlds_of_one_length(capsys: pytest.CaptureFixture[str]) -> None:
+def test_means_are_of_experiments_of_one_length(capsys: pytest.CaptureFixture[str]) -> None:
     regrets = {"w/a": {20: [1.0]}, "w/b": {20: [3.0]}, "w/long": {900: [500.0]}}
     results = [
         Results(
             Experiment(id_, id_, "random", (Entry("X", "ucb1"),), (0,)),
-            table_of_regrets({"X": it}),
+            table_of_regrets({"X": by_horizon}),
         )
-        for id_, it in regrets.items()
+        for id_, by_horizon in regrets.items()
     ]
-    show_standings(results)
+    show_regrets(results)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines.count(["long", "500", "500"]) == 1
     assert lines.count(["mean", "2", "2"]) == 1
-    assert ["Means", "leave", "out"] in [line[:3] for line in lines]
+    assert ["Not", "in", "the", "means,"] in [line[:4] for line in lines]
     assert lines[-1][-1] == "long."
-
-
-def test_the_leader_is_compared_with_the_best_other_policy_of_each_experiment() -> None:
-    entries = tuple(Entry(label, "ucb1") for label in ("A", "B", "C"))
-    first = Experiment("w/first", "First", "random", entries, (0, 1, 2))
-    second = replace(first, id="w/second")
-    results = [
-        Results(first, table_of_regrets({"A": {20: [1.0, 1.0, 1.0]}, "B": {20: [3.0, 5.0, 4.0]}})),
-        Results(
-            second,
-            table_of_regrets(
-                {"A": {20: [5.0, 6.0, 7.0]}, "B": {20: [9.0] * 3}, "C": {20: [4.0] * 3}}
-            ),
-        ),
-    ]
-    found = comparisons(results)
-    # A has the lowest mean over both; C does not play everywhere.
-    assert [(it.policy, it.other, it.mean) for it in found.values()] == [
-        ("A", "B", -3.0),
-        ("A", "C", 2.0),
-    ]
-    plain = plain_standings(results)
-    p_values = [it.p_value for it in found.values()]
-    assert [plain[it]["comparison"]["p_holm"] for it in found] == holm(p_values)
 
 
 def test_one_policy_alone_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
     one = Experiment("w/one", "One", "random", (Entry("Oracle", "oracle"),), (0, 1))
-    assert comparisons([Results(one, table_of("Oracle"))]) == {}
-    show_standings([Results(one, table_of("Oracle"))])
+    show_regrets([Results(one, table_of("Oracle"))])
     assert "paired by seed" not in capsys.readouterr().out
 
 
 def test_seeds_for_choosing_have_a_folder_of_their_own(
     tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec = written(tmp_path, SPEC.replace("[world]", 'choosing_seeds = "7:9"\n[world]'))
+    spec = written(tmp_path, SPEC.replace("[environment]", 'choosing_seeds = "7:9"\n[environment]'))
     assert called("run", spec, "--choosing", "--workers", "1") == 0
     assert "results/choosing/mine/table.parquet" in capsys.readouterr().out
     results = read_results(tmp_path / "results" / "choosing" / "mine")
@@ -380,15 +362,15 @@ def test_seeds_for_choosing_have_a_folder_of_their_own(
 
 def test_growth_is_shown_beside_the_bound() -> None:
     text, uniform, bound = rows_of(growth_table(reproduction().theory[0]))
-    assert text == ("NCC-UCRL2, text", "10", "20", "0.50", "0.50 .. 0.50")
+    assert text == ("the text", "10", "20", "0.50", "0.50 .. 0.50")
     assert uniform == ("Uniform", "50", "200", "1.00", "1.00 .. 1.00")
     assert bound[0] == "bound of the theorem"
     assert float(bound[1].replace(",", "")) < float(bound[2].replace(",", ""))
 
 
-def test_choices_are_shown_beside_the_papers() -> None:
+def test_tuned_parameters_are_next_to_the_papers() -> None:
     done = reproduction()
-    first, second = rows_of(choices_table(done.chosen, done.judged))
+    first, second = rows_of(tuning_table(done.tuned_parameters, done.tuned))
     assert first == (
         "ncc-ucrl2-published",
         "window=100, delta=0.2",
@@ -403,7 +385,7 @@ def test_the_theory_up_to_a_horizon(called: Called, capsys: pytest.CaptureFixtur
     assert called(*short, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found) == ["nursery", *THEORY]
-    bound = regret_bound(PAPERS_SETTING, changes=PAPERS_CHANGES)
+    bound = regret_bound(PAPER_SETTING, changes=PAPER_CHANGES)
     assert found["nursery"]["total"] == pytest.approx(bound.total)
     for name in THEORY:
         growth = {row["policy"]: row for row in found[name]["growth"]}
@@ -428,11 +410,11 @@ def test_a_single_horizon_has_no_slope(called: Called, capsys: pytest.CaptureFix
 def test_the_papers_setting_is_that_of_its_experiment() -> None:
     replay = nursery.published()
     changes = {*replay.reward_changes, *replay.cost_changes}
-    assert len(changes) == PAPERS_CHANGES
-    assert (PAPERS_SETTING.horizon, PAPERS_SETTING.problem) == (replay.horizon, replay.problem)
-    published = {it.label: it for it in catalogue()["nursery/published"].entries}
+    assert len(changes) == PAPER_CHANGES
+    assert (PAPER_SETTING.horizon, PAPER_SETTING.problem) == (replay.horizon, replay.problem)
+    published = {entry.label: entry for entry in catalogue()["nursery/published"].entries}
     params = published["NCC-UCRL2, text"].params
-    assert (PAPERS_SETTING.window, PAPERS_SETTING.delta) == (params["window"], params["delta"])
+    assert (PAPER_SETTING.window, PAPER_SETTING.delta) == (params["window"], params["delta"])
 
 
 def require_refused(shown: str, complaint: str, folder: Path) -> None:
@@ -453,15 +435,15 @@ def require_refused(shown: str, complaint: str, folder: Path) -> None:
         (("run", "nowhere.toml"), "nowhere.toml cannot be read"),
         (("run", "nursery"), "run it by its id"),
         (("run", "theory"), "run it by its id"),
-        (("run", "worlds", "--seeds", "0:1001"), "keep seeds and choosing_seeds apart"),
-        (("run", "worlds", "--choosing", "--seeds", "0:2"), "some of 1000 to 1039"),
-        (("run", "nursery/published", "--choosing"), "sets no seeds aside"),
-        (("run", "bad.toml"), "bad.toml is not TOML"),
+        (("run", "worlds", "--seeds", "0:1001"), "in both seeds and choosing_seeds"),
+        (("run", "worlds", "--choosing", "--seeds", "0:2"), "from 1000 to 1039"),
+        (("run", "nursery/published", "--choosing"), "reserves no seeds"),
+        (("run", "bad.toml"), "bad.toml is not valid TOML"),
         (("run", "nursery/published", "--out", "bad.toml", "--workers", "1"), "cannot be written"),
-        (("compare", "."), "holds no table"),
-        (("figures", "."), "holds no table"),
+        (("compare", "."), "contains no results"),
+        (("figures", "."), "contains no results"),
         (("figures", "nowhere", "--format", "gif"), "pdf, png, svg"),
-        (("tune", "nursery/tuning", "--on", "nursery/tuning"), "not chosen on"),
+        (("tune", "nursery/tuning", "--on", "nursery/tuning"), "data they were chosen on"),
         (("tune", "nursery/published", "--on", "nursery/shuffled"), "no grid"),
         (("tune", "nursery/nowhere"), "nursery/published"),
     ],
@@ -505,8 +487,8 @@ def test_what_no_command_knows_is_refused(
         ("n_actions = 2", "actions = 2", "'actions'"),
         ("n_actions = 2", "n_actions = -2", "at least one action"),
         ('seeds = "0:4"', "seeds = 4", "seeds is 4"),
-        ("[world]", 'rounds = "all"\n[world]', "rounds is 'all'"),
-        ("[world]", "rounds = 301\n[world]", "301 rounds"),
+        ("[environment]", 'rounds = "all"\n[environment]', "rounds is 'all'"),
+        ("[environment]", "rounds = 301\n[environment]", "301 rounds"),
     ],
 )
 def test_a_bad_specification_is_refused_in_one_line(
@@ -539,7 +521,7 @@ def test_a_bad_value_of_a_later_policy_is_refused_before_anything_is_played(
 
 
 @pytest.mark.parametrize("levels", ['"many"', "3", "[2.5]"])
-def test_a_world_with_a_wrong_kind_of_value_is_refused(
+def test_an_environment_with_a_value_of_the_wrong_type_is_refused(
     levels: str, tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = written(tmp_path, SPEC.replace("levels = [2, 2]", f"levels = {levels}"))
@@ -576,13 +558,13 @@ def test_policies_are_compared_with_the_best_but_the_oracle(
     assert called("run", written(tmp_path, spec), "--workers", "1") == 0
     capsys.readouterr()
     assert called("compare", "results/mine", "--json") == 0
-    assert {it["other"] for it in json.loads(capsys.readouterr().out)} == {"ucb1"}
+    assert {pair["other"] for pair in json.loads(capsys.readouterr().out)} == {"ucb1"}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("levels = [2, 2]", "levels = [2, 3]", "different worlds"),
+        ("levels = [2, 2]", "levels = [2, 3]", "different environments"),
         ("alpha = 0.6", "alpha = 0.1", "other parameters"),
     ],
 )
@@ -614,19 +596,24 @@ def test_bad_formats_are_refused_before_anything_is_played(
     require_refused(capsys.readouterr().err, "pdf, png, svg", tmp_path)
 
 
-def test_parameters_are_tuned_and_judged_on_other_data(
+def test_parameters_are_tuned_and_evaluated_on_other_data(
     tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world, ucb1, _ = SPEC.split("[[policies]]")
-    grid = f"{world}[[policies]]{ucb1}".replace("alpha = 0.6", "alpha = [0.1, 1.0]")
-    other = SPEC.replace(world, 'title = "Other"\nseeds = "0:3"\n[world]\nname = "WORLD"\n')
+    head, ucb1, _ = SPEC.split("[[policies]]")
+    grid = f"{head}[[policies]]{ucb1}".replace("alpha = 0.6", "alpha = [0.1, 1.0]")
+    other = SPEC.replace(head, 'title = "Other"\nseeds = "0:3"\n[environment]\nname = "NAME"\n')
     written(tmp_path, grid, "grid.toml")
-    written(tmp_path, other.replace("WORLD", "nursery/stationary"), "other.toml")
+    written(tmp_path, other.replace("NAME", "nursery/stationary"), "other.toml")
     assert called("tune", "grid.toml", "--on", "other.toml", "--workers", "1", "--json") == 0
     result = json.loads(capsys.readouterr().out)
-    assert [(it["policy"], it["candidates"]) for it in result["chosen"]] == [("ucb1", 2)]
+    assert [(tuned["policy"], tuned["candidates"]) for tuned in result["chosen"]] == [("ucb1", 2)]
     assert [row["policy"] for row in result["evaluated"]] == ["ucb1", "tuned ucb1"]
     assert {row["seeds"] for row in result["evaluated"]} == {3}
     means = {row["policy"]: row["gain"] for row in result["evaluated"]}
     worth = result["worth"]["ucb1"]
     assert worth["mean"] == pytest.approx(means["tuned ucb1"] - means["ucb1"])
+
+
+@pytest.mark.parametrize("command", [["list"], ["warmup", "uniform"]])
+def test_commands_that_need_no_optional_package(command: list[str]) -> None:
+    assert without(["polars", "matplotlib", "plotly"], *command).returncode == 0

@@ -11,7 +11,7 @@ SMALL = """
 title = "Small"
 seeds = "0:2"
 
-[world]
+[environment]
 name = "random"
 levels = [2]
 n_actions = 2

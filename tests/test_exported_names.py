@@ -20,7 +20,7 @@ def test_every_exported_name_resolves() -> None:
 
 
 def test_exactly_the_names_that_can_be_imported_are_exported() -> None:
-    lazy = {*thrifty._HOME_OF, *thrifty._MODULES, "__version__"}
+    lazy = {*thrifty._MODULE_OF_NAME, *thrifty._MODULES, "__version__"}
     assert set(thrifty.__all__) == lazy
     assert dir(thrifty) == sorted(thrifty.__all__)
 

@@ -151,12 +151,12 @@ def test_outcomes_give_every_action_its_reward() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "culprit"),
     [
-        ({"approve": {"repaid": 1, "default": 0}}, "every action its rewards"),
+        ({"approve": {"repaid": 1, "default": 0}}, "exactly these actions"),
         ({"decline": 0, "approve": 0}, "two"),
         ({"decline": 0, "approve": {"repaid": 1}}, "two"),
         ({"decline": {"repaid": 0}, "approve": {"repaid": 1, "default": 0}}, "lack"),
         ({"decline": 0, "approve": {"repaid": math.nan, "default": 0}}, "finite"),
-        ({"decline": 5, "approve": {"repaid": 5, "default": 5}}, "nothing depends"),
+        ({"decline": 5, "approve": {"repaid": 5, "default": 5}}, "all actions are equal"),
         ("repaid", "give"),
         ((("a", "a"), {"decline": 0, "approve": 1}), "appears twice"),
     ],
@@ -175,7 +175,6 @@ def test_prices_by_hand() -> None:
     assert prices.total(["b", "a"]) == 3.5
     assert prices.costs(["b", "a"]) == {"b": 2.5, "a": 1.0}
     assert prices.costs(["a"], owned=["b"]) == {"a": 1.0}
-    assert prices.expanded(["d", "a"]) == ["d", "a", "c"]
     assert prices.costs(["c", "d"]) == {"c": 1.5, "d": 1.5}
     assert prices.total(["e"]) is None
     assert PriceList.from_dict(json.loads(json.dumps(prices.to_dict()))) == prices
@@ -190,9 +189,9 @@ def test_prices_by_hand() -> None:
         (lambda: Bundle("b", ("a",), price=1), "at least two"),
         (lambda: Bundle("b", ("a", "b"), price=math.inf), "inf"),
         (lambda: PriceList(bundles=[Bundle("b", ("a", "b")), Bundle("c", ("b", "c"))]), "'b'"),
-        (lambda: PriceList({"a": 1}, bundles=[Bundle("b", ("a", "b"), 2)]), "price of its own"),
+        (lambda: PriceList({"a": 1}, bundles=[Bundle("b", ("a", "b"), 2)]), "has its own price"),
         (lambda: priced(PriceList({"z": 1})), "'z', which is not a feature"),
-        (lambda: priced(PriceList(groups=[Group("g", ("z",), 1)])), "group 'g' holds 'z'"),
+        (lambda: priced(PriceList(groups=[Group("g", ("z",), 1)])), "group 'g' contains 'z'"),
         (lambda: priced(PriceList(bundles=[Bundle("a", ("a", "b"))])), "name of a feature"),
     ],
 )

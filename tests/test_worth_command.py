@@ -15,7 +15,8 @@ from experiments.small_experiments import files_below, thrifty
 from thrifty import Agent
 from thrifty.cli import main
 from thrifty.errors import InvalidSpec
-from thrifty.examples import KNOWN
+from thrifty.examples import SYNTHETIC
+from thrifty.policies import LinUCB
 from thrifty.policy_file import read_policy_file, read_spec
 from thrifty.policy_file.old_formats import PRICE_LIST
 from thrifty.problem import RewardRange
@@ -32,7 +33,7 @@ FILES = ["agent.npz", "policy.toml", "worth.html", "worth.json"]
 def called(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Called:
-    """Return what calls a command in this process, in a folder of its own: its exit code, words."""
+    """Return a function that runs a command in a temporary folder: exit code and output."""
 
     def call(*arguments: str) -> tuple[int, str]:
         monkeypatch.chdir(tmp_path)
@@ -52,8 +53,8 @@ def lines(*rows: str) -> str:
 def column_of(name: str, values: list[str]) -> str:
     """Return a file whose column `name` holds these values beside an income and an outcome."""
     rows = [
-        f"{'low' if k % 3 else 'high'},{it},{'yes' if k % 2 else 'no'}"
-        for k, it in enumerate(values)
+        f"{'low' if k % 3 else 'high'},{value},{'yes' if k % 2 else 'no'}"
+        for k, value in enumerate(values)
     ]
     return lines(f"income,{name},outcome", *rows)
 
@@ -69,29 +70,44 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
     # name: the table, the prices as in release 0.1, more of that file, what the message says
     "empty": ("", PRICES, "", r"cases.csv is empty: give a file with a header"),
     "blank": ("\n \n", PRICES, "", r"cases.csv is empty"),
-    "header only": ("income,history,outcome\n", PRICES, "", r"no cases: give past cases"),
+    "header only": (
+        "income,history,outcome\n",
+        PRICES,
+        "",
+        r"but no cases: add one row per past case",
+    ),
     "few cases": (
         "income,history,outcome\n" + "a,b,yes\n" * 9,
         PRICES,
         "",
-        r"9 cases .* 'outcome'",
+        r"only 9 cases .* 'outcome'; at least 40",
     ),
-    "one column": ("outcome\nyes\nno\n", PRICES, "", r"one column.*--separator"),
+    "one column": ("outcome\nyes\nno\n", PRICES, "", r"only one column.*--separator"),
     "wrong delimiter": (
         GOOD.replace(",", ":"),
         PRICES,
         "",
-        r"one column, 'income:history:.*separator",
+        r"only one column, 'income:history:.*separator",
     ),
-    "wrong delimiter as told": (GOOD, PRICES, 'separator = ";"', r"one column.*--separator"),
-    "two separators": (GOOD, PRICES, 'separator = "::"', r"separator '::': .* one character"),
+    "wrong delimiter as told": (GOOD, PRICES, 'separator = ";"', r"only one column.*--separator"),
+    "two separators": (
+        GOOD,
+        PRICES,
+        'separator = "::"',
+        r"separator '::' is not a single character",
+    ),
     "open quote": (
         GOOD + '"low,clean,no\n',
         PRICES,
         "",
         r"cannot be read as a table",
     ),
-    "ragged": (GOOD + "low,clean,no,9,9\n", PRICES, "", r"as many values as the header, 3"),
+    "ragged": (
+        GOOD + "low,clean,no,9,9\n",
+        PRICES,
+        "",
+        r"every row has as many values as the header, 3",
+    ),
     "mixed types": (
         column_of("history", [str(k) for k in range(60)] + ["unknown"]),
         PRICES,
@@ -114,41 +130,41 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         GOOD.encode("utf-16"),
         PRICES,
         'encoding = "utf-8"',
-        r"not in the encoding 'utf-8'",
+        r"not encoded as 'utf-8'.*--encoding",
     ),
-    "unknown encoding": (GOOD, PRICES, 'encoding = "klingon"', r"encoding 'klingon'"),
+    "unknown encoding": (GOOD, PRICES, 'encoding = "klingon"', r"not encoded as 'klingon'"),
     "distinct values": (
         column_of("history", [f"case {k}" for k in range(2000)]),
         PRICES,
         "",
-        r"column 'history' has 2,000 distinct values in 2,000 cases: it is an identifier",
+        r"column 'history' has 2,000 distinct values in 2,000 cases: it looks like an identifier",
     ),
     "distinct outcomes": (
         column_of("history", ["a"] * 99),
         "target = 'who'\n[prices]\nincome = 0.1",
         "",
-        r"names column 'who', which the table does not have",
+        r"target: the table has no column 'who'",
     ),
     "all missing": (
         column_of("history", ["", "NA", "?"] * 20),
         PRICES,
         "",
-        r"column 'history' has no value in any case",
+        r"column 'history' is empty in every case",
     ),
     "duplicate columns": (
         GOOD.replace("history", "income", 1),
         PRICES,
         "",
-        r"column 'income' stands 2 times in the header",
+        r"column 'income' appears 2 times in the header",
     ),
     "nameless column": (GOOD.replace("history", "", 1), PRICES, "", r"column 2 .* has no name"),
     "unknown column": (
         GOOD,
         "[prices]\nincom = 0.1",
         "",
-        r"column 'incom', which the table does not have \(did you mean 'income'\?\)",
+        r"feature 'incom': the table has no column 'incom' \(did you mean 'income'\?\)",
     ),
-    "unknown time": (GOOD, PRICES, 'time = "when"', r"the time names column 'when'"),
+    "unknown time": (GOOD, PRICES, 'time = "when"', r"time: the table has no column 'when'"),
     "time that is none": (
         GOOD,
         PRICES,
@@ -165,28 +181,28 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         column_of("history", ["a"] * 60).replace("yes", "").replace("no\n", "\n"),
         PRICES,
         "",
-        r"0 cases with a value in column 'outcome'",
+        r"only 0 cases have a value in the target, column 'outcome'",
     ),
     "prices as text": (
         GOOD,
         "[prices]\nincome = 'cheap'",
         "",
-        r"price column of 'income' names column 'cheap', which the table does not have",
+        r"price of 'income': the table has no column 'cheap'",
     ),
     "a workbook": (
         b"PK\x03\x04" + b"\x00" * 50,
         PRICES,
         "",
-        r"is a workbook.*save the table as CSV",
+        r"is an Excel workbook.*save it as CSV",
     ),
-    "packed": (b"\x1f\x8b" + b"\x00" * 50, PRICES, "", r"packed with gzip.*unpack it"),
+    "packed": (b"\x1f\x8b" + b"\x00" * 50, PRICES, "", r"compressed with gzip.*decompress it"),
     "prices in a list": (
         GOOD,
         "[prices]\nincome = [1, 2]",
         "",
         r"feature 'income': price is \[1, 2\]",
     ),
-    "no prices": (GOOD, "", "", r"nothing has a price.*\[\[features\]\]"),
+    "no prices": (GOOD, "", "", r"no feature has a price.*thrifty init.*\[\[features\]\]"),
     "negative price": (
         GOOD,
         "[prices]\nincome = -1",
@@ -205,7 +221,7 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         GOOD,
         "[prices]\nincome = {column = 'cost'}",
         "",
-        r"price column of 'income' names column 'cost'",
+        r"price of 'income': the table has no column 'cost'",
     ),
     "negative price in a column": (
         column_of("cost", ["0.5"] * 60 + ["-2"]),
@@ -213,14 +229,19 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         "",
         r"column 'cost', the price of 'income', is '-2' in case 61",
     ),
-    "target for sale": (GOOD, "[prices]\noutcome = 1", "", r"'outcome' is the target and for sale"),
+    "target for sale": (
+        GOOD,
+        "[prices]\noutcome = 1",
+        "",
+        r"'outcome' is the target and also one of the \[\[features\]\]",
+    ),
     "column twice": (
         GOOD,
         PRICES,
         'free = ["income"]',
-        r"column 'income' has a price .* and is free",
+        r"feature 'income': it is free and has a price",
     ),
-    "not TOML": (GOOD, "[prices\n", "", r"is not TOML.*thrifty init"),
+    "not TOML": (GOOD, "[prices\n", "", r"is not valid TOML.*thrifty init"),
     "unknown setting": (GOOD, PRICES, 'tarject = "outcome"', r"'tarject' is 'outcome'.*'target'"),
     "unknown kind": (
         GOOD,
@@ -232,7 +253,7 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         GOOD,
         PRICES + "[rewards]\ngo = 1\nstay = 0\nfly = 2",
         'actions = ["go", "stay"]',
-        r"has action 'fly', which is not among the names of \[actions\], 'go', 'stay'",
+        r"has action 'fly', which is not in \[actions\] names, 'go', 'stay'",
     ),
     "unknown outcome": (
         GOOD,
@@ -246,7 +267,12 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         "",
         r"action 'go' has no reward for outcome 'no'",
     ),
-    "one action": (GOOD, PRICES + "[rewards]\ngo = {yes = 1, no = 0}", "", r"'go' only: to decide"),
+    "one action": (
+        GOOD,
+        PRICES + "[rewards]\ngo = {yes = 1, no = 0}",
+        "",
+        r"'go' is the only action .* at least two",
+    ),
     "reward that is NaN": (
         GOOD,
         PRICES + "[rewards]\ngo = {yes = nan, no = 0}\nstay = 0",
@@ -258,13 +284,13 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         column_of("history", [str(k) for k in range(60)] + ["inf"]),
         PRICES,
         "",
-        r"column 'history' holds inf in case 61",
+        r"column 'history' contains inf in case 61",
     ),
     "too many features": (
         WIDE,
         "[prices]\n" + lines(*(f"c{k} = 0.1" for k in range(199))),
         "",
-        r"199 features .* at most 40 .* 'c40' is one too many",
+        r"199 features, and at most 40 .* \(for example 'c40'\)",
     ),
 }
 
@@ -280,7 +306,7 @@ def test_a_bad_file_gets_one_clear_line(name: str, called: Called, tmp_path: Pat
     assert code == 2
     words = words.removeprefix(f"thrifty: prices.toml: {PRICE_LIST}\n")
     assert re.fullmatch(rf"thrifty: [^\n]*{expected}[^\n]*\n", words), words
-    assert sorted(it.name for it in files_below(tmp_path)) == ["cases.csv", "prices.toml"]
+    assert sorted(path.name for path in files_below(tmp_path)) == ["cases.csv", "prices.toml"]
 
 
 def test_a_million_distinct_values_are_refused(called: Called, tmp_path: Path) -> None:
@@ -292,7 +318,7 @@ def test_a_million_distinct_values_are_refused(called: Called, tmp_path: Path) -
     code, words = called("worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml")
     assert (code, "column 'history' has 1,000,000 distinct values" in words) == (2, True)
     code, words = called("worth", "cases.csv", "--target", "history", "--prices", "prices.toml")
-    assert (code, "'history' is the target and for sale" in words) == (2, True)
+    assert (code, "'history' is the target and also one of" in words) == (2, True)
 
 
 def test_missing_files_are_named(called: Called, tmp_path: Path) -> None:
@@ -300,7 +326,7 @@ def test_missing_files_are_named(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     code, words = called("worth", "cases.csv", "--target", "outcome", "--prices", "no.toml")
     assert code == 2
-    assert "no.toml cannot be read" in words
+    assert "no.toml: the file cannot be read" in words
     (tmp_path / "broken.parquet").write_text("no parquet", encoding="utf-8")
     code, words = called("worth", "broken.parquet", "--target", "outcome")
     assert code == 2
@@ -316,7 +342,7 @@ def test_a_folder_that_cannot_be_written_stays_as_it_was(called: Called, tmp_pat
     )
     assert (code, "worth.json cannot be written" in words) == (2, True)
     names = ["cases.csv", "prices.toml", "taken"]
-    assert sorted(it.name for it in tmp_path.iterdir()) == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 @pytest.mark.parametrize(
@@ -339,8 +365,8 @@ def test_unusual_files_are_read(
     command = ["worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml"]
     code, words = called(*command, *options)
     assert code == 0, words
-    assert "Buy income and history, 0.050 a case" in words
-    assert sorted(it.name for it in (tmp_path / "worth").iterdir()) == FILES
+    assert "Buy income and history for 0.050 per case." in words
+    assert sorted(path.name for path in (tmp_path / "worth").iterdir()) == FILES
 
 
 def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
@@ -350,14 +376,14 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
     shown = thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "release 0.1" not in shown.stderr
-    assert "Buy income, history, employment and phone, 21.20 EUR a case" in shown.stdout
-    assert "bureau is worth up to" in shown.stdout
+    assert "Buy income, history, employment and phone for 21.20 EUR per case." in shown.stdout
+    assert "bureau: too expensive (worth up to" in shown.stdout
     found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
-    assert set(found["best_subset"]) == KNOWN["lending"].best_subset
+    assert set(found["best_subset"]) == SYNTHETIC["lending"].best_subset
     assert found["replay"]["price_changes"] == [
         {"case": 12000, "feature": "history", "before": 9.0, "after": 5.0}
     ]
-    policies = {it["policy"]: it for it in found["replay"]["policies"]}
+    policies = {policy["policy"]: policy for policy in found["replay"]["policies"]}
     assert set(policies) == {
         "Scout",
         "NCC-UCRL2",
@@ -366,10 +392,10 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
         "Buy nothing",
         "Hindsight",
     }
-    for it in policies.values():
-        assert it["total_gain"] == pytest.approx(it["total_reward"] - it["total_spend"])
-        low, high = it["gain_per_case"]["low"], it["gain_per_case"]["high"]
-        assert low <= it["total_gain"] / found["replay"]["cases"] <= high
+    for policy in policies.values():
+        assert policy["total_gain"] == pytest.approx(policy["total_reward"] - policy["total_spend"])
+        low, high = policy["gain_per_case"]["low"], policy["gain_per_case"]["high"]
+        assert low <= policy["total_gain"] / found["replay"]["cases"] <= high
     assert max(policies, key=lambda name: policies[name]["total_gain"]) == "Hindsight"
 
     path = tmp_path / "worth" / "policy.toml"
@@ -408,7 +434,8 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
     code, words = called("init", "cases.csv")
     assert code == 0
-    assert "values are separated by semicolons" in words
+    assert "separator: semicolons" in words
+    assert "prices are placeholders" in words
     text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text) == {
         "policy": {"name": "cases", "policy": "scout", "seed": 0},
@@ -421,28 +448,29 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     assert (tmp_path / "policy.toml").read_text(encoding="utf-8") == text
     code, words = called("worth", "cases.csv", "--policy", "policy.toml")
     assert code == 0, words
-    assert "120 cases, in the order of date" in words
-    assert "left out (identifiers): 'id'" in words
+    assert "120 cases, ordered by date" in words
+    assert "not used (identifiers): 'id'" in words
 
 
 def test_what_init_comments_out_can_be_uncommented(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     assert called("init", "cases.csv")[0] == 0
     text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
-    more = text.split("# What else can be said", 1)[1].splitlines()[2:]
-    lines_ = [it.removeprefix("# ") for it in more if it.startswith("# ")]
-    example = tomllib.loads("\n".join(it for it in lines_ if it not in ("free = true", "bins")))
+    more = text.split("# Optional settings", 1)[1].splitlines()[2:]
+    example = tomllib.loads(
+        "\n".join(line.removeprefix("# ") for line in more if line.startswith("# "))
+    )
     assert {*example} == {"table", "features", "bundles", "rewards", "outcomes"}
     assert example["outcomes"]["rewards"]["action1"] == {"no": 0, "yes": 0}
 
 
 def test_init_takes_a_few_words_among_numbers_for_missing(called: Called, tmp_path: Path) -> None:
     values = [f"{k % 50},{k % 10} €" for k in range(100)] + ["k.A.", "n. b."]
-    table = column_of("amount", [f'"{it}"' for it in values])
+    table = column_of("amount", [f'"{value}"' for value in values])
     (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
     assert called("init", "cases.csv")[0] == 0
     features = read_policy_file(tmp_path / "policy.toml").features
-    assert [(it.name, it.price, it.absent) for it in features] == [
+    assert [(feature.name, feature.price, feature.absent) for feature in features] == [
         ("income", 0.01, ()),
         ("amount", 0.01, ("k.A.", "n. b.")),
     ]
@@ -480,3 +508,47 @@ def test_old_and_new_files_say_the_same(called: Called, tmp_path: Path) -> None:
         found.append({**json.loads(words), "command": ""})
     assert found[0] == found[1]
     assert found[0]["best_subset"] == ["income", "history"]
+
+
+def test_the_policy_and_its_parameters_are_kept(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    path = tmp_path / "policy.toml"
+    text = path.read_text(encoding="utf-8")
+    own = 'policy = "linucb"\nalpha = 0.3'
+    path.write_text(text.replace('policy = "scout"', own), encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
+    assert code == 0, words
+    written = read_policy_file(tmp_path / "worth" / "policy.toml").policy
+    assert written is not None
+    assert (written.policy, written.parameters) == ("linucb", {"alpha": 0.3})
+    agent = Agent.from_file(tmp_path / "worth" / "policy.toml")
+    assert isinstance(agent.policy, LinUCB)
+    assert agent.policy.rounds == 120
+
+
+def test_an_earlier_report_is_replaced_and_other_files_are_not(
+    called: Called, tmp_path: Path
+) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    before = (tmp_path / "policy.toml").read_bytes()
+    command = ["worth", "cases.csv", "--policy", "policy.toml"]
+    for _ in range(2):
+        assert called(*command)[0] == 0
+    code, words = called(*command, "--out", ".")
+    assert (code, "the report would overwrite policy.toml, which you gave" in words) == (2, True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "policy.toml").write_bytes(before)
+    code, words = called(*command, "--out", "mine")
+    assert (code, "policy.toml exists and is not part of an earlier report" in words) == (2, True)
+    assert (tmp_path / "mine" / "policy.toml").read_bytes() == before
+    assert (tmp_path / "policy.toml").read_bytes() == before
+
+
+def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    code, words = called("worth", "cases.csv")
+    assert (code, "no target is given" in words, "thrifty init" in words) == (2, True, True)
+    code, words = called("worth", "cases.csv", "--target", "outcome")
+    assert (code, "no feature has a price" in words, "thrifty init" in words) == (2, True, True)

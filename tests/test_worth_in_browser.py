@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from thrifty.policy_file import of_prices, read_policy_file
-from thrifty.tables import cases_of, level_of
-from thrifty.worth.answer import answer_of
-from thrifty.worth.files import write_answer
+from thrifty.policy_file import from_prices, read_policy_file
+from thrifty.tables import level_of, read_cases
+from thrifty.worth.evaluation import evaluate
+from thrifty.worth.files import write_report
 from watching import watched
 
 SCRIPT = "<script>document.title = 'caught'</script>"
@@ -33,18 +33,18 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name: np.array([SCRIPT, f"{name[:20]} {IMAGE}", "plain"])[codes]
         for name, codes in columns.items()
     }
-    told = columns[SCRIPT] + columns[LONG] >= 2 + (rng.random(number) < 0.1)
-    table["</script>"] = np.where(told, "<i>yes</i>", "no & never")
+    informative = columns[SCRIPT] + columns[LONG] >= 2 + (rng.random(number) < 0.1)
+    table["</script>"] = np.where(informative, "<i>yes</i>", "no & never")
     table["{{price}}"] = np.where(np.arange(number) < 500, 0.02, 0.05).astype(str)
-    file = of_prices(
+    file = from_prices(
         {SCRIPT: "{{price}}", LONG: 0.01, BACKWARDS: 0.02},
         target="</script>",
         currency="<u>$</u>",
         bundles={"</style><h1>bundle": ((IMAGE, MARKUP), 0.03)},
     )
-    answer = answer_of(cases_of(pl.DataFrame(table), file, in_order=True))
+    evaluation = evaluate(read_cases(pl.DataFrame(table), file, in_order=True))
     folder = tmp_path_factory.mktemp("worth") / "out"
-    write_answer(answer, folder, name="<b>cases</b>.csv", command=f"thrifty worth {SCRIPT}")
+    write_report(evaluation, folder, name="<b>cases</b>.csv", command=f"thrifty worth {SCRIPT}")
     return folder
 
 
@@ -72,8 +72,8 @@ def test_hostile_names_are_shown_as_text(page: Page) -> None:
     shown = page.locator("td bdi").all_text_contents()
     assert {SCRIPT, IMAGE, MARKUP, BACKWARDS, LONG} <= set(shown)
     labels = page.locator("#worth-of-features .ytick").all_text_contents()
-    assert any(it.startswith("<script>document.title") for it in labels)
-    assert all(len(it) < 40 for it in labels)
+    assert any(label.startswith("<script>document.title") for label in labels)
+    assert all(len(label) < 40 for label in labels)
     assert "\u202e" not in page.locator("#verdict").inner_text()
 
 
@@ -131,8 +131,10 @@ def test_numbers_appear_under_the_pointer(page: Page) -> None:
 def test_json_and_policy_keep_hostile_names(written: Path) -> None:
     found = json.loads((written / "worth.json").read_text(encoding="utf-8"))
     assert set(found["best_subset"]) == {SCRIPT, LONG}
-    assert {it["column"] for it in found["columns"]} == set(NAMES)
+    assert {column["column"] for column in found["columns"]} == set(NAMES)
     policy = read_policy_file(written / "policy.toml")
-    assert {part.name for it in policy.features for part in it.parts or (it,)} == set(NAMES)
+    assert {
+        part.name for feature in policy.features for part in feature.parts or (feature,)
+    } == set(NAMES)
     level = level_of(policy, "</style><h1>bundle", {IMAGE: "plain", MARKUP: SCRIPT})
     assert level == f"plain & {SCRIPT}"

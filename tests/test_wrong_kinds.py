@@ -140,7 +140,7 @@ def test_regret_wants_the_table_that_was_played() -> None:
     of_all = expected_regret(runs, WORLD)
     assert (of_all[1] == expected_regret(runs[1], WORLD.draw(1))).all()
     assert (of_all == expected_regret(runs, WORLD.draw)).all()
-    with pytest.raises(InvalidTable, match="the world that simulate got"):
+    with pytest.raises(InvalidTable, match="the environment that simulate played"):
         expected_regret(runs, WORLD.draw(0))
 
 

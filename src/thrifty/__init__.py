@@ -1,6 +1,6 @@
 """Decide what to look at, then what to do, when looking costs money and the world drifts.
 
-Names are imported when they are first used: `import thrifty` itself takes no time.
+Names are imported on first use, so `import thrifty` itself is fast.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from thrifty.rounds import Observation, Purchase, Run, Runs
     from thrifty.simulation import simulate
 
-_HOMES = {
+_NAMES_BY_MODULE = {
     "agent": ("Agent",),
     "case": ("Case",),
     "checks": ("check_environment", "check_policy"),
@@ -80,7 +80,7 @@ _HOMES = {
     "simulation": ("simulate",),
 }
 _MODULES = ("environments", "errors", "policies", "theory")
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULE_OF_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 __all__ = [
     "NCCUCRL2",
@@ -131,9 +131,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"thrifty.{name}")
-    if name not in _HOME_OF:
+    if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module 'thrifty' has no attribute {name!r}")
-    value = getattr(import_module(f"thrifty.{_HOME_OF[name]}"), name)
+    value = getattr(import_module(f"thrifty.{_MODULE_OF_NAME[name]}"), name)
     globals()[name] = value
     return value
 

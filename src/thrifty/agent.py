@@ -1,4 +1,4 @@
-"""A policy for people: names instead of codes, money, many open cases, one file to save it in."""
+"""`Agent`: live decisions in your own process, with names instead of codes and in money."""
 
 from __future__ import annotations
 
@@ -40,20 +40,30 @@ from thrifty.specification import PolicySpec
 
 
 class Agent:
-    """Decides by name and in money, keeps open cases, and learns from rewards whenever they come.
+    """Make live decisions with a policy, one case at a time.
+
+    Names replace codes, and amounts are in money. Any number of cases may be open at once, and
+    rewards may come late, in any order, or never.
 
     Parameters
     ----------
     problem : Problem
-        Features, actions and, where you have them, outcomes, prices and the range of rewards.
+        Features, actions and, if you have them, outcomes, prices and the range of rewards.
     policy : Policy, str or callable
-        A policy, or its name or class; Scout by default.
+        A policy made for the problem, or the name or class of one.
     seed : int, SeedSequence, Generator or None
         Source of all randomness.
     keep : int
-        The number of closed cases that can still be explained.
+        Number of closed cases that can still be explained.
     **parameters
         Parameters of the policy. Amounts, such as a budget, are in money.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem.
+    policy : Policy
+        The policy that decides.
 
     Examples
     --------
@@ -68,7 +78,7 @@ class Agent:
     >>> case = agent.ask(free={"age": 44})
     >>> case.buy, case.expected_price
     (('health',), 3.5)
-    >>> case = agent.observe(case, values={"health": "good"})  # at the list price
+    >>> case = agent.observe(case, values={"health": "good"})  # costs the list price
     >>> case.action
     'reject'
     >>> agent.tell(case, outcome="well")
@@ -90,18 +100,18 @@ class Agent:
             policy = policy_from_name(policy, problem, seed, parameters)
         elif seed is not None or parameters:
             raise InvalidParameter(
-                f"{policy!r} has its seed and parameters already: give them to it, or give the "
-                "agent the policy's name."
+                f"{policy!r} has its seed and parameters already: set them when you make the "
+                "policy, or give the agent the policy's name."
             )
         if not isinstance(policy, Policy):
             raise InvalidParameter(
-                f"policy is {policy!r}: give the agent a Policy made with its problem, or the "
-                "name of one."
+                f"policy is {policy!r}: give the agent a Policy made for its problem, or the name "
+                "of one."
             )
         if policy.problem != problem:
             raise InvalidParameter(
-                f"{policy!r} was made for another problem, so its codes would mean other names: "
-                "make it with the problem of the agent."
+                f"{policy!r} was made for another problem, so its codes would have other "
+                "meanings: make it with the problem of the agent."
             )
         self.problem = problem
         self.policy = policy
@@ -121,13 +131,14 @@ class Agent:
         Parameters
         ----------
         path : path
-            A policy.toml, as `thrifty init` and `thrifty worth` write it.
+            A policy.toml, as written by `thrifty init` and `thrifty worth`.
         keep : int
-            The number of closed cases that can still be explained.
+            Number of closed cases that can still be explained.
 
         Returns
         -------
         Agent
+            The agent.
         """
         from thrifty.policy_file import read_spec
 
@@ -135,7 +146,20 @@ class Agent:
 
     @classmethod
     def from_spec(cls, spec: PolicySpec, *, keep: int = 1000) -> Agent:
-        """Make the agent of a specification, from its saved agent if it has one."""
+        """Make the agent of a specification, from its saved agent if it has one.
+
+        Parameters
+        ----------
+        spec : PolicySpec
+            A specification, as read from a policy.toml.
+        keep : int
+            Number of closed cases that can still be explained.
+
+        Returns
+        -------
+        Agent
+            The agent.
+        """
         if spec.agent is None:
             parameters = dict(spec.parameters)
             agent = cls(spec.problem, spec.policy, seed=spec.seed, keep=keep, **parameters)
@@ -146,7 +170,7 @@ class Agent:
 
     @property
     def open_cases(self) -> tuple[int, ...]:
-        """The ids of the cases that wait for an observation or a reward, oldest first."""
+        """Ids of the cases that wait for an observation or a reward, oldest first."""
         return tuple(self._open)
 
     def ask(
@@ -156,20 +180,21 @@ class Agent:
         available: Iterable[str] | None = None,
         prices: Mapping[str, float] | None = None,
     ) -> Case:
-        """Open a case: the policy chooses what to buy or, if nothing, the action.
+        """Open a case.
 
         Parameters
         ----------
         free : mapping, optional
             Values that are known without paying, by feature.
         available : iterable of str, optional
-            The actions to choose from, if nothing is to be bought; None means all.
+            Actions to choose from, in case nothing is bought. None means all.
         prices : mapping, optional
-            The price of every feature now. For policies with `reads_price_list` only.
+            Current price of every feature, for policies with `reads_price_list`.
 
         Returns
         -------
         Case
+            The features to buy or, if there are none, the action.
         """
         if self._free:
             require_free(self.problem, self._free, free)
@@ -192,31 +217,32 @@ class Agent:
         *,
         available: Iterable[str] | None = None,
     ) -> Case:
-        """Report what came of a purchase; the policy chooses what to buy next, or the action.
+        """Report the result of a purchase.
 
         Parameters
         ----------
         case : Case or int
             The case, or its id.
-        values : mapping
-            Values by feature: the name of a level, or a number. What could not be had is left out
-            or None.
-        costs : mapping
-            What was paid, by feature or by bundle. A value whose cost is left out cost its list
-            price; what could not be had cost nothing unless a cost is given.
+        values : mapping, optional
+            Values by feature: the name of a level, or a number. Leave out a feature that could not
+            be obtained, or give None.
+        costs : mapping, optional
+            Costs in money, by feature or by bundle. If you leave out the cost of a value, its list
+            price counts. A feature that could not be obtained costs nothing unless you give a cost.
         available : iterable of str, optional
-            The actions to choose from; None means all.
+            Actions to choose from. None means all.
 
         Returns
         -------
         Case
+            The features to buy next or, if there are none, the action.
         """
         record = self._find_open(case)
         bought = parse_purchase(self.problem, record, values, costs, max_cost=self._max_cost)
         mask = action_mask(self.problem, available)
         seen = record.observation_after(self.problem.n_features, bought)
         decision = self._decider.decide(seen, step=len(record.steps), available=mask)
-        # Only now: what is refused changes nothing.
+        # Only now, so that a call that raises has changed nothing.
         record.observe(bought)
         record.seen = seen
         record.decide(decision)
@@ -225,16 +251,16 @@ class Agent:
     def tell(
         self, case: Case | int | str, reward: float | None = None, *, outcome: str | None = None
     ) -> None:
-        """Report what came of the action; the policy learns from it.
+        """Report the reward or the outcome of a case, from which the policy learns.
 
         Parameters
         ----------
         case : Case or int
             The case, or its id.
         reward : float, optional
-            In money, within the problem's range of rewards.
+            Reward in money, within the problem's range of rewards.
         outcome : str, optional
-            What turned out to be true; the reward follows from it.
+            Name of the outcome. The reward is then taken from the problem's table.
         """
         record = self._find_open(case)
         record.require_acted()
@@ -246,34 +272,64 @@ class Agent:
         self._close(record, REWARDED)
 
     def abandon(self, case: Case | int | str) -> None:
-        """Close a case whose reward will never come; the policy learns nothing from it."""
+        """Close a case without a reward; the policy learns nothing from it.
+
+        Parameters
+        ----------
+        case : Case or int
+            The case, or its id.
+        """
         self._close(self._find_open(case), ABANDONED)
 
     def case(self, case: Case | int | str) -> Case:
-        """Return what to do next in an open case, for instance after `load`."""
+        """Return the next step of an open case, for instance after `load`.
+
+        Parameters
+        ----------
+        case : Case or int
+            The case, or its id.
+
+        Returns
+        -------
+        Case
+            The features to buy or, if there are none, the action.
+        """
         return _view(self.problem, self._find_open(case))
 
     def explain(self, case: Case | int | str) -> dict[str, Any]:
-        """Say what is known of a case, and why it was decided as it was, in JSON values.
+        """Return everything known about a case, and why the policy decided as it did.
+
+        Parameters
+        ----------
+        case : Case or int
+            The case, or its id. It may be closed.
 
         Returns
         -------
         dict
-            `steps` holds each purchase with the policy's `reasons`, where the policy gives them
-            (see `Policy.reasons`). `action_values` are the policy's own at the time of acting,
-            None for an action that was never tried.
+            JSON values, amounts in money. `steps` lists the purchases, each with the policy's
+            `reasons` if it gives any (see `Policy.reasons`). `action_values` are the policy's
+            estimates when it chose the action, None for an action that was never tried.
         """
         key = _issued_id(case, self._next_id)
         record = self._open.get(key) or self._closed.get(key)
         if record is None:
             raise RoundClosed(
-                f"case {key} is closed and forgotten: only the last {self._keep} closed cases are "
-                "kept, so explain a case sooner or give the agent a larger `keep`."
+                f"case {key} is closed and no longer in memory: only the last {self._keep} closed "
+                "cases are kept, so explain a case sooner or give the agent a larger `keep`."
             )
         return record.explain(self.problem)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, from which `load` continues bit for bit."""
+        """Save the agent, its policy and its cases to one file.
+
+        `load` continues exactly where the saved agent stopped, to the last bit.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+        """
         manifest = {
             "kind": AGENT,
             "format": FORMAT,
@@ -292,31 +348,33 @@ class Agent:
     def load(
         cls, path: str | os.PathLike[str], *, policy: Callable[..., Policy] | None = None
     ) -> Agent:
-        """Read an agent back.
+        """Load a saved agent.
 
         Parameters
         ----------
         path : path
-            A file that `save` wrote.
+            File written by `save`.
         policy : callable, optional
-            Makes a policy that is not in the registry, as
+            Class or function that makes a policy that is not in the registry, called as
             `policy(problem, seed=..., **parameters)`.
 
         Returns
         -------
         Agent
+            The agent.
         """
         manifest, state = read_archive(path)
         require_agent(manifest, str(path))
         problem = Problem.from_dict(manifest["problem"])
         made = restore_policy(problem, manifest["policy"], state, policy)
-        former = "format" not in manifest  # release 0.1: what was open then had other steps
+        former = "format" not in manifest  # release 0.1, whose open cases had another form
         agent = cls(problem, made, keep=manifest["history" if former else "keep"])
-        made.set_state(state)  # again: a new agent reads the list prices, which may be outdated
+        # Again, since a new agent reads the list prices, which may differ from the saved ones.
+        made.set_state(state)
         agent._next_id = manifest["next_id"]
         if not former:
-            most, agent._free = manifest["most_cost"], tuple(manifest["free"])
-            agent._max_cost = math.inf if most is None else most
+            limit, agent._free = manifest["most_cost"], tuple(manifest["free"])
+            agent._max_cost = math.inf if limit is None else limit
             agent._open = _records(manifest["open"])
             agent._closed = _records(manifest["closed"])
         return agent
@@ -326,7 +384,7 @@ class Agent:
         if key not in self._open:
             end = self._closed[key].end if key in self._closed else "closed"
             raise RoundClosed(
-                f"case {key} was {end} before: a case ends once, so this changed nothing."
+                f"case {key} was already {end}, so this call changed nothing: ask for another case."
             )
         return self._open[key]
 
@@ -358,13 +416,13 @@ def _view(problem: Problem, record: CaseRecord) -> Case:
 
 
 def _records(descriptions: Iterable[Mapping[str, Any]]) -> dict[int, CaseRecord]:
-    return {int(it["id"]): CaseRecord.from_dict(it) for it in descriptions}
+    return {int(plain["id"]): CaseRecord.from_dict(plain) for plain in descriptions}
 
 
 def _price_list(policy: Policy, prices: Mapping[str, float]) -> NDArray[np.float64]:
     if not policy.reads_price_list:
         raise InvalidParameter(
-            f"{policy!r} reads no price list, since it learns prices by paying them: ask without "
+            f"{policy!r} does not use a price list, it learns prices by paying them: ask without "
             "prices."
         )
     names = policy.problem.feature_names
@@ -372,7 +430,9 @@ def _price_list(policy: Policy, prices: Mapping[str, float]) -> NDArray[np.float
     extra = [name for name in prices if name not in names]
     if lacking or extra:
         raise InvalidField(
-            "prices", f"they lack {lacking} and have unknown features {extra}: give {list(names)}."
+            "prices",
+            f"prices of {lacking} are missing and {extra} are unknown features: give a price for "
+            f"each of {list(names)}.",
         )
     amounts = [as_float(prices[name]) for name in names]
     for name, amount in zip(names, amounts, strict=True):

@@ -1,7 +1,7 @@
-"""One file for what was learnt: named arrays and a JSON manifest, checksummed, never pickled.
+"""Archives: named arrays and a JSON manifest in one file, with checksums and without pickle.
 
-The container is numpy's own (`.npz`, a zip of `.npy` files, readable with `numpy.load`). The
-manifest is its first member; it holds the SHA-256 of every array's member and of itself.
+An archive is an `.npz` file, a zip of `.npy` files that `numpy.load` can read. The manifest is its
+first member. It contains the SHA-256 of every array's member and of itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 def write_archive(
     path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write both into one file, which appears complete or not at all.
+    """Write a manifest and arrays to one file, atomically.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,13 +49,13 @@ def write_archive(
 
 
 def pack_archive(manifest: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return what `write_archive` writes."""
+    """Return the bytes that `write_archive` writes."""
     members = {f"{name}.npy": _to_npy(name, array) for name, array in arrays.items()}
     return _pack(_sealed(manifest, members), members)
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read back what `write_archive` wrote, or say exactly why that is impossible."""
+    """Read a file that `write_archive` wrote; raise `SaveError` if it cannot be used."""
     path = Path(path)
     try:
         data = path.read_bytes()
@@ -69,7 +69,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
 def unpack_archive(
     data: bytes, path: Path = Path("the archive")
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read back what `pack_archive` returned; `path` is what messages call it."""
+    """Read the output of `pack_archive`; `path` is used in messages only."""
     members = _unpack(path, data)
     envelope = _opened(path, members.pop(_MANIFEST))
     return envelope["content"], _checked_arrays(path, members, envelope["members"])

@@ -1,4 +1,4 @@
-"""A case as its owner sees it: what to buy now, or what to do."""
+"""The case that `ask` and `observe` return: what to buy now, or which action to take."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Case:
-    """What to do next in a case: buy something, or take the action.
+    """The next step of a case: features to buy, or the action to take.
 
-    The same for `Agent`, `Client` and `AsyncClient`. Their methods take a case or its id.
+    `Agent`, `Client` and `AsyncClient` return the same class. Their methods accept a case or its
+    id.
 
     Parameters
     ----------
     id : int or str
-        Names the case in later calls.
+        Identifies the case in later calls.
     buy : tuple of str
         Names of the features to buy now. Empty once there is an action.
     action : str or None
-        The action to take, as soon as nothing more is to be bought.
+        The action to take. None as long as there is something to buy.
     expected_price : float or None
-        What `buy` is expected to cost, in `unit`; None if a price is not known.
+        Expected price of `buy`, in `unit`. None if a price is not known.
     unit : str
-        The currency of prices and rewards.
+        Currency of prices and rewards.
     deadline : str or None
-        Until when a reward counts, in a service.
+        Time until which a service accepts the reward, as ISO 8601.
 
     Examples
     --------

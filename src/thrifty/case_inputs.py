@@ -1,4 +1,7 @@
-"""What is reported about a case: checked, and turned into codes and money. Nothing is changed."""
+"""Validate what callers report about a case, and convert it to codes and money.
+
+These functions change nothing: they return a result or raise `InvalidField`.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,15 @@ def free_codes(problem: Problem, values: Mapping[str, Any] | None) -> dict[int, 
 
 
 def require_free(problem: Problem, names: Iterable[str], given: Mapping[str, Any] | None) -> None:
-    """Refuse a case that comes without a value that its policy declares to be free."""
+    """Raise `InvalidField` if a case lacks a value that the policy declares as free."""
     for name in names:
         known = given is not None and name in given
         missing = problem.features[problem.feature_index(name)].missing
         if given is None or not known or (given[name] is None and missing is None):
             raise InvalidField(
                 f"free.{name}",
-                "policy.toml says that it is free, so it comes with every case and is never "
-                "bought: give its value, or declare a level for missing values.",
+                "policy.toml declares this feature as free, so every case needs its value: give "
+                "the value, or declare a level for missing values.",
             )
 
 
@@ -49,7 +52,7 @@ def parse_purchase(
     unavailable: Sequence[str] = (),
     max_cost: float = math.inf,
 ) -> PurchaseResult:
-    """Return what came of a purchase, or refuse it; nothing is changed.
+    """Return the result of a purchase, from reported values and costs.
 
     Parameters
     ----------
@@ -57,18 +60,19 @@ def parse_purchase(
         Names, codes and list prices.
     record : CaseRecord
         The case, which must be open.
-    values : mapping
-        Values by feature; what could not be had is left out or None.
-    costs : mapping
-        What was paid, by feature or by bundle. A cost that is left out is the list price.
+    values : mapping or None
+        Values by feature. Features that could not be obtained are left out or None.
+    costs : mapping or None
+        Costs in money, by feature or by bundle. A cost that is left out is the list price.
     unavailable : sequence of str
-        Features that could not be had, named explicitly.
+        Features that could not be obtained, listed explicitly.
     max_cost : float
-        A larger cost is refused.
+        Largest cost that is accepted.
 
     Returns
     -------
     PurchaseResult
+        Codes and costs by position of the feature.
     """
     record.require_open()
     names = problem.feature_names
@@ -104,23 +108,25 @@ def action_mask(problem: Problem, available: Iterable[str] | None) -> NDArray[np
 def parse_reward(
     problem: Problem, action: int, reward: float | None, outcome: str | None
 ) -> tuple[float, int | None]:
-    """Return the reward in money and the outcome, if it is known, or refuse them.
+    """Return the reward in money and the outcome, if it is known.
 
     Parameters
     ----------
     problem : Problem
         Declares outcomes, or only a range of rewards.
     action : int
-        The action that was taken.
+        Action taken.
     reward : float or None
-        In money. With declared outcomes it must be one that the action can pay.
+        Reward in money. With declared outcomes, it must be one that the action can pay.
     outcome : str or None
-        From which the reward follows.
+        Name of the outcome, which determines the reward.
 
     Returns
     -------
-    tuple
-        The outcome is None if none is declared, or if several pay this reward.
+    reward : float
+        Reward in money.
+    outcome : int or None
+        Position of the outcome. None if no outcomes are declared, or several pay this reward.
     """
     if outcome is None:
         return _from_reward(problem, action, reward)
@@ -136,8 +142,8 @@ def parse_reward(
     if reward is not None and k not in _outcomes_of(problem, action, reward):
         raise InvalidField(
             "reward",
-            f"{reward!r} is not what {problem.actions[action]!r} pays for {outcome!r}, {paid:g}: "
-            "report one of the two.",
+            f"{reward!r} is reported, but {problem.actions[action]!r} pays {paid:g} for "
+            f"{outcome!r}: report only one of the two.",
         )
     return paid, k
 
@@ -279,4 +285,4 @@ def _cost(cost: Any, field: str, max_cost: float) -> float:
 def _unknown(what: str, names: Iterable[str]) -> str:
     known = list(names)
     shown = ", ".join(map(repr, known[:20])) + (", ..." if len(known) > 20 else "")
-    return f"there is no such {what}: use one of {shown}."
+    return f"this {what} does not exist: use one of {shown}."

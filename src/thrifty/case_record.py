@@ -1,13 +1,13 @@
-"""The life of a case: what was known, bought, done and told, and what is legal when.
+"""`CaseRecord`: everything known about a case, and which calls are allowed when.
 
 A case is open until it has an action, acted until it has a reward, then closed. `Agent` and the
-service keep their cases as `CaseRecord`s and check what they are told here.
+service both keep their cases as records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,19 +17,39 @@ from numpy.typing import NDArray
 
 from thrifty.errors import OutOfTurn, RoundClosed
 from thrifty.json_values import to_json_value
-from thrifty.problem import Problem
+from thrifty.problem import Problem, RewardRange
 from thrifty.rounds import Observation
 
 OPEN, ACTED, CLOSED = "open", "acted", "closed"
 REWARDED, ABANDONED, EXPIRED = "rewarded", "abandoned", "expired"
-"""How a case was closed."""
+"""The ways in which a case ends."""
 
 Reasons = Callable[[], dict[str, Any]]
+
+_TO_MONEY: Mapping[str, Callable[[RewardRange, float], float]] = {
+    "reward": RewardRange.money,
+    "value": RewardRange.money,  # a reward minus a price
+    "price": RewardRange.price,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do next: buy the features at `places` or, if there are none, take `action`."""
+    """The policy's decision: buy the features at `places` or, if there are none, take `action`.
+
+    Parameters
+    ----------
+    places : tuple of int
+        Positions of the features to buy.
+    purpose : int
+        The policy's note to itself.
+    reasons : callable, optional
+        Returns the policy's reasons (see `Policy.reasons`).
+    action : int, optional
+        The action.
+    action_values : array of float, optional
+        The policy's estimates for all actions, on its own scale.
+    """
 
     places: tuple[int, ...]
     purpose: int
@@ -40,16 +60,35 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PurchaseResult:
-    """What came of a purchase: codes of what could be had, and what was paid."""
+    """The result of a purchase, by position of the feature.
+
+    Parameters
+    ----------
+    codes : mapping
+        Codes of the features that were obtained.
+    costs : mapping
+        Costs in money, also of features that were not obtained.
+    """
 
     codes: Mapping[int, int]
     costs: Mapping[int, float]
-    """Also of what could not be had."""
 
 
 @dataclass(slots=True)
 class PurchaseStep:
-    """One purchase of a case: what was asked for and why, and what came of it."""
+    """One purchase of a case.
+
+    Parameters
+    ----------
+    places : tuple of int
+        Positions of the features to buy.
+    purpose : int
+        The policy's note to itself.
+    reasons : callable, optional
+        Returns the policy's reasons.
+    bought : PurchaseResult, optional
+        The result, once it has been reported.
+    """
 
     places: tuple[int, ...]
     purpose: int
@@ -59,7 +98,33 @@ class PurchaseStep:
 
 @dataclass(slots=True)
 class CaseRecord:
-    """A case from its first question to its end; features are positions, values are codes."""
+    """A case from opening to closing, with positions of features and codes of values.
+
+    Parameters
+    ----------
+    id : int or str
+        Identifies the case.
+    free : mapping
+        Codes of the free values.
+    steps : list of PurchaseStep
+        Purchases, oldest first.
+    purpose : int
+        The purpose of the latest purchase.
+    status : str
+        `open`, `acted` or `closed`.
+    end : str or None
+        How the case ended, once it is closed.
+    action : int or None
+        Action taken.
+    action_values : array of float or None
+        The policy's estimates when it chose the action.
+    reward : float or None
+        Reward in money.
+    outcome : int or None
+        Position of the outcome.
+    seen : Observation or None
+        The current observation, kept until more is bought.
+    """
 
     id: int | str
     free: Mapping[int, int]
@@ -72,21 +137,20 @@ class CaseRecord:
     reward: float | None = None
     outcome: int | None = None
     seen: Observation | None = field(default=None, repr=False, compare=False)
-    """The observation, kept until more is bought."""
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The features to buy now."""
+        """Positions of the features to buy now."""
         if self.action is not None or self.status == CLOSED or not self.steps:
             return ()
         return self.steps[-1].places
 
     def owned(self) -> list[int]:
-        """Return the positions of what was bought so far."""
+        """Return the positions of the features obtained so far."""
         return [i for step in self.steps if step.bought for i in step.bought.codes]
 
     def decide(self, decision: Decision) -> None:
-        """Take the policy's decision: the next purchase, or the action."""
+        """Record the policy's decision: the next purchase, or the action."""
         if decision.purpose != self.purpose:
             self.purpose, self.seen = decision.purpose, None
         if decision.action is None or not self.steps:
@@ -96,27 +160,26 @@ class CaseRecord:
             self.action_values = decision.action_values
 
     def observe(self, bought: PurchaseResult) -> None:
-        """Take what came of the purchase."""
+        """Record the result of the purchase."""
         self.steps[-1].bought = bought
         self.seen = None
 
     def close(self, end: str) -> None:
-        """End the case."""
+        """Close the case."""
         self.status, self.end, self.seen = CLOSED, end, None
 
     def observation(self, n_features: int) -> Observation:
-        """Return all that is known: free features have no cost, bought ones theirs, in money."""
+        """Return what is known about the case; costs are in money."""
         if self.seen is None:
             self.seen = self.observation_after(n_features, None)
         return self.seen
 
     def observation_after(self, n_features: int, more: PurchaseResult | None) -> Observation:
-        """Return what would be known if `more` came of the purchase."""
+        """Return what would be known with one more result; nothing is recorded."""
         codes, costs = [-1] * n_features, [math.nan] * n_features
         for i, code in self.free.items():
             codes[i] = code
-        made = [step.bought for step in self.steps]
-        for bought in (*made, more):
+        for bought in (*[step.bought for step in self.steps], more):
             if bought is not None:
                 for i, cost in bought.costs.items():
                     costs[i] = cost
@@ -125,32 +188,31 @@ class CaseRecord:
         return Observation.unchecked(np.array(codes), np.array(costs), self.purpose)
 
     def require_open(self) -> None:
-        """Refuse to observe anything in a case that has its action."""
+        """Raise unless the case still waits for an observation."""
         self.require_running()
         if self.status != OPEN:
             raise OutOfTurn(
-                f"case {self.id} has its action already, and the action stands: ask for another "
-                "case."
+                f"case {self.id} has its action already, which is final: ask for another case."
             )
 
     def require_acted(self) -> None:
-        """Refuse a reward for a case without an action."""
+        """Raise unless the case has an action."""
         if self.action is None:
             raise OutOfTurn(
-                f"case {self.id} has no action yet, so it cannot have a reward: observe what was "
-                "to be bought first, or abandon the case."
+                f"case {self.id} has no action yet, so it cannot have a reward: report its "
+                "purchase with observe first, or abandon the case."
             )
 
     def require_running(self) -> None:
-        """Refuse anything in a case that is closed."""
+        """Raise if the case is closed."""
         if self.status == CLOSED:
             raise RoundClosed(
-                f"case {self.id} was closed before ({self.end}): a case ends once, so this changed "
-                "nothing."
+                f"case {self.id} is closed already ({self.end}), so this call changed nothing: ask "
+                "for another case."
             )
 
     def explain(self, problem: Problem) -> dict[str, Any]:
-        """Return the case by names, as JSON values."""
+        """Return the case with names, amounts in money, as JSON values."""
         features, outcomes = problem.features, problem.outcomes
         return {
             "case": self.id,
@@ -159,7 +221,7 @@ class CaseRecord:
             "free": {features[i].name: features[i].levels[k] for i, k in self.free.items()},
             "steps": [_explain_step(step, problem) for step in self.steps],
             "action": None if self.action is None else problem.actions[self.action],
-            "action_values": _named_values(problem, self.action_values),
+            "action_values": action_values_in_money(problem, to_json_value(self.action_values)),
             "reward": self.reward,
             "outcome": None
             if self.outcome is None or outcomes is None
@@ -167,7 +229,7 @@ class CaseRecord:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values; `from_dict` reverses it."""
+        """Return the record as JSON values, the input for `from_dict`."""
         plain = {k: getattr(self, k) for k in ("id", "purpose", "status", "end", "action")}
         return {
             **plain,
@@ -180,12 +242,12 @@ class CaseRecord:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> CaseRecord:
-        """Rebuild a record from what `to_dict` returned."""
+        """Make a record from the output of `to_dict`."""
         values = plain["action_values"]
         return cls(
             id=plain["id"],
             free={int(i): int(code) for i, code in plain["free"]},
-            steps=[_step_from_dict(it) for it in plain["looks"]],
+            steps=[_step_from_dict(step) for step in plain["looks"]],
             purpose=plain["purpose"],
             status=plain["status"],
             end=plain["end"],
@@ -196,11 +258,33 @@ class CaseRecord:
         )
 
 
-def _named_values(
-    problem: Problem, values: NDArray[np.float64] | None
+def action_values_in_money(
+    problem: Problem, values: Sequence[float | None] | None
 ) -> dict[str, float | None] | None:
-    finite = to_json_value(values)
-    return None if finite is None else dict(zip(problem.actions, finite, strict=True))
+    """Return the policy's estimates by action, in money; None for an action never tried."""
+    if values is None:
+        return None
+    named = zip(problem.actions, values, strict=True)
+    return {name: None if v is None else problem.rewards.money(v) for name, v in named}
+
+
+def reasons_in_money(scale: RewardRange, reasons: Any) -> Any:
+    """Return a policy's reasons with their amounts in money (see `Policy.reasons`).
+
+    >>> scale = RewardRange(-900.0, 100.0)
+    >>> reasons_in_money(scale, {"certainty": 0.9, "reward": 0.9, "price": 0.005})
+    {'certainty': 0.9, 'reward': 0.0, 'price': 5.0}
+    """
+    if isinstance(reasons, list):
+        return [reasons_in_money(scale, reason) for reason in reasons]
+    if not isinstance(reasons, dict):
+        return reasons
+    return {
+        name: _TO_MONEY[name](scale, reason)
+        if name in _TO_MONEY and isinstance(reason, float)
+        else reasons_in_money(scale, reason)
+        for name, reason in reasons.items()
+    }
 
 
 def _explain_step(step: PurchaseStep, problem: Problem) -> dict[str, Any]:
@@ -209,7 +293,9 @@ def _explain_step(step: PurchaseStep, problem: Problem) -> dict[str, Any]:
     return {
         "buy": [features[i].name for i in step.places],
         "purpose": step.purpose,
-        "reasons": None if step.reasons is None else step.reasons(),
+        "reasons": None
+        if step.reasons is None
+        else reasons_in_money(problem.rewards, step.reasons()),
         "values": {features[i].name: features[i].levels[code] for i, code in codes.items()},
         "costs": {} if bought is None else {features[i].name: c for i, c in bought.costs.items()},
         "unavailable": []

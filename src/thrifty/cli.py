@@ -13,36 +13,29 @@ from typer.core import MarkupMode, TyperGroup
 from typer.main import get_command
 
 from thrifty._version import __version__
-from thrifty.commands.needs import installed, refusing
+from thrifty.commands.dependencies import explain_missing_package, unavailable_command
 from thrifty.errors import InvalidParameter, ThriftyError
 
-COMMANDS = {
-    "worth": "worth",
-    "init": "init",
-    "example": "example",
-    "list": "list_",
-    "run": "run",
-    "reproduce": "reproduce",
-    "compare": "compare",
-    "tune": "tune",
-    "figures": "figures",
-    "theory": "theory",
-    "warmup": "warmup",
-    "serve": "serve",
-    "key": "key",
-    "audit": "audit",
-    "export": "export",
-    "replay": "replay",
+COMMANDS_BY_TASK = {
+    "Decide what to buy": ("example", "init", "worth"),
+    "Serve decisions": ("serve", "key", "audit", "export", "replay", "warmup"),
+    "Compare policies": ("list", "run", "compare", "tune", "figures"),
+    "Reproduce the paper": ("reproduce", "theory"),
 }
-"""Names of commands as they are listed, each with its module and function in thrifty.commands."""
+"""Commands in the order of `thrifty --help`, grouped by task."""
 
-_TAKES_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+COMMANDS = {command: task for task, commands in COMMANDS_BY_TASK.items() for command in commands}
+"""Task of every command."""
+
+_MODULES = {"list": "list_"}
+"""Modules of thrifty.commands that do not have the name of their command."""
+_ANY_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-class _WhenAsked(UserDict[str, Any]):
-    """Commands by name, each imported when it is asked for.
+class _LazyCommands(UserDict[str, Any]):
+    """Commands by name, each imported when it is used.
 
-    A service that starts again does not wait for tables, figures and experiments to be imported.
+    A service that restarts does not wait for the imports of tables, figures and experiments.
     """
 
     def __init__(self, rich_markup_mode: MarkupMode) -> None:
@@ -50,17 +43,19 @@ class _WhenAsked(UserDict[str, Any]):
         self.rich_markup_mode: MarkupMode = rich_markup_mode
 
     def __getitem__(self, name: str) -> Any:
-        alone = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
-        home = self.data[name]
+        task = self.data[name]
+        app = typer.Typer(add_completion=False, rich_markup_mode=self.rich_markup_mode)
+        module = _MODULES.get(name, name)
         try:
-            with installed(name):
-                function = getattr(import_module(f"thrifty.commands.{home}"), home)
+            with explain_missing_package(name):
+                function = getattr(import_module(f"thrifty.commands.{module}"), module)
         except InvalidParameter as error:
-            alone.command(name, context_settings=_TAKES_ANYTHING)(refusing(error))
+            register = app.command(name, context_settings=_ANY_ARGUMENTS, rich_help_panel=task)
+            register(unavailable_command(error))
         else:
-            alone.command(name)(installed(name)(function))
-        gc.freeze()  # what was imported stays: the collector need not look through it again
-        return get_command(alone)
+            app.command(name, rich_help_panel=task)(explain_missing_package(name)(function))
+        gc.freeze()  # imported modules stay, so the garbage collector can skip them
+        return get_command(app)
 
 
 class _Thrifty(TyperGroup):
@@ -68,12 +63,13 @@ class _Thrifty(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _WhenAsked(self.rich_markup_mode)
+        self.commands = _LazyCommands(self.rich_markup_mode)
 
 
 app = typer.Typer(
     cls=_Thrifty,
-    help="Decide what to look at, then what to do, when looking costs money and the world drifts.",
+    help="Decide which features to buy and which action to take, when features cost money and "
+    "rewards and prices drift.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
@@ -98,7 +94,7 @@ def _main(
 
 
 def main() -> None:
-    """Run a command; what goes wrong is said in one line."""
+    """Run a command; print expected errors in one line."""
     try:
         app()
     except ThriftyError as error:

@@ -1,4 +1,4 @@
-"""The requests that both clients send, and how answers are read."""
+"""The HTTP requests that both clients send, and how their responses are read."""
 
 from __future__ import annotations
 
@@ -45,15 +45,16 @@ _ERRORS: Mapping[str, type[ThriftyError]] = {
 
 @dataclass(frozen=True)
 class RewardReceipt:
-    """What became of a reward.
+    """The service's receipt for a reward.
 
     Parameters
     ----------
     use : str
-        `learnt`, `noted` until the deadline, `extra` if one was learnt before, `late`, or
+        How the reward is used: `learnt` (the policy has learnt from it), `noted` (it counts at the
+        deadline), `extra` (another reward of the case was learnt before), `late` (not used), or
         `late-learnt`.
     late : bool
-        Whether it came after the deadline.
+        True if the reward came after the deadline.
     """
 
     use: str
@@ -62,7 +63,7 @@ class RewardReceipt:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request and how its answer is read; it can be sent any number of times."""
+    """A request and how to read its response; it can be sent any number of times."""
 
     method: str
     path: str
@@ -71,14 +72,14 @@ class Call(Generic[T]):
     key: str | None = None
 
     def request_arguments(self, secret: str | None) -> dict[str, Any]:
-        """Return the arguments of httpx's `request`."""
+        """Return the arguments for `httpx.Client.request`."""
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
         if self.key is not None:
             headers["Idempotency-Key"] = self.key
         return {"method": self.method, "url": self.path, "json": self.body, "headers": headers}
 
     def read_response(self, response: httpx.Response) -> T:
-        """Return what the answer says, or raise what it complains of."""
+        """Return the content of the response, or raise the error that it reports."""
         if not response.is_success:
             raise _error(response)
         try:
@@ -87,7 +88,7 @@ class Call(Generic[T]):
             raise
         except (ValueError, LookupError, TypeError) as error:
             raise StoreUnavailable(
-                f"{response.url} does not answer like a decision service: check the address."
+                f"{response.url} is not a decision service: check the address."
             ) from error
 
 
@@ -106,7 +107,7 @@ def _error(response: httpx.Response) -> ThriftyError:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as one part of an address, whatever characters it has."""
+    """Return a name encoded as one part of an address."""
     return quote(name, safe="")
 
 
@@ -118,7 +119,7 @@ def _write(
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"{dict(body)!r} cannot be sent ({error}): give text and finite numbers, and None for "
-            "what could not be had."
+            "values that could not be obtained."
         ) from error
     return Call("POST", path, read, body, key or uuid.uuid4().hex)
 
@@ -141,7 +142,7 @@ def observe(
     available: Iterable[str] | None,
     key: str | None,
 ) -> Call[Case]:
-    """Report what came of a purchase."""
+    """Report the result of a purchase."""
     body = {
         "values": dict(values or {}),
         "costs": dict(costs or {}),
@@ -153,7 +154,7 @@ def observe(
 def tell(
     case: Case | str, reward: float | None, outcome: str | None, key: str | None
 ) -> Call[RewardReceipt]:
-    """Report what came of the action."""
+    """Report the reward or the outcome of a case."""
     body = {"reward": reward, "outcome": outcome}
     return _write(
         f"{_path(case)}/reward",
@@ -169,23 +170,23 @@ def abandon(case: Case | str, key: str | None) -> Call[None]:
 
 
 def explain(case: Case | str) -> Call[dict[str, Any]]:
-    """Ask for everything known of a case."""
+    """Get everything known about a case."""
     return Call("GET", _path(case), dict)
 
 
 def get_case(case: Case | str) -> Call[Case]:
-    """Ask what to do next in a case."""
-    return Call("GET", _path(case), _case_of_view)
+    """Get the next step of a case."""
+    return Call("GET", _path(case), _case_from_view)
 
 
 def get_policy(name: str) -> Call[dict[str, Any]]:
-    """Ask what a policy is and what it has done."""
+    """Get the description and the statistics of a policy."""
     return Call("GET", f"/v1/policies/{_quoted(name)}", dict)
 
 
 def single_policy() -> Call[str]:
-    """Ask which policy is the only one."""
-    return Call("GET", "/v1/policies", _only)
+    """Get the name of the service's only policy."""
+    return Call("GET", "/v1/policies", _single_name)
 
 
 def _path(case: Case | str) -> str:
@@ -209,8 +210,8 @@ def _case(content: Any) -> Case:
     )
 
 
-def _case_of_view(content: Any) -> Case:
-    """Return what to do next in a case, by all that is known of it."""
+def _case_from_view(content: Any) -> Case:
+    """Return the next step of a case from everything known about it."""
     step = content["steps"][-1]
     running = content["status"] == "open"
     return Case(
@@ -223,30 +224,30 @@ def _case_of_view(content: Any) -> Case:
     )
 
 
-def _only(content: Any) -> str:
+def _single_name(content: Any) -> str:
     names = [policy["policy"] for policy in content]
     if len(names) != 1:
         raise InvalidInput(
-            f"the service has the policies {', '.join(map(repr, names)) or '(none)'}: say which "
-            "one, as Client(url, policy) or ask(policy=...)."
+            f"the service has the policies {', '.join(map(repr, names)) or '(none)'}: choose one "
+            "with Client(url, policy) or ask(policy=...)."
         )
     return str(names[0])
 
 
 def retry_delays(retries: int) -> Iterator[float]:
-    """Yield how long to wait before each further try: twice as long each time, 2 s at the most."""
+    """Return the seconds to wait before each retry: doubled each time, at most 2."""
     return (min(2.0, 0.05 * 2**k) for k in range(retries))
 
 
 def retry_after(response: httpx.Response) -> float:
-    """Return the seconds of Retry-After, within reason; dates are not looked at."""
+    """Return the seconds of a Retry-After header, limited; dates are ignored."""
     asked = response.headers.get("retry-after", "")
     return min(float(asked), _MAX_WAIT) if asked.isdecimal() else 0.0
 
 
 def unreachable_error(error: httpx.TransportError, key: str | None) -> StoreUnavailable:
-    """Return the error for a service that did not answer; the request may be repeated."""
-    again = "" if key is None else f"; it may have been done, so repeat it with key={key!r}"
+    """Return the error for a service that did not respond."""
+    again = "" if key is None else f"; it may have been executed, so repeat it with key={key!r}"
     return StoreUnavailable(
         f"the service cannot be reached ({error!r}): check its address, or try again later{again}."
     )

@@ -1,4 +1,4 @@
-"""A policy that decides in money: the one place where money becomes a policy's own scale."""
+"""`Decider`: calls a policy for a case, and converts money to the policy's scale."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FEATURES, ACTION, UPDATE = "features", "action", "update"
 
 
 class Decider:
-    """Asks a policy for purchases and actions, and lets it learn.
+    """Calls a policy with amounts in money.
 
-    Observations, rewards and costs come in money, as the problem declares it. The policy sees
-    rewards in [0, 1], and costs as a share of the range of rewards.
+    This is the only place where money is converted: the policy sees rewards in [0, 1], and costs
+    as a share of the range of rewards.
 
     Parameters
     ----------
@@ -40,22 +40,23 @@ class Decider:
         available: NDArray[np.bool_] | None = None,
         case: Any = None,
     ) -> Decision:
-        """Choose what to buy next or, if nothing, the action.
+        """Choose the features to buy next or, if there are none, the action.
 
         Parameters
         ----------
         seen : Observation
-            What is known of the case so far, in money.
+            What is known about the case so far, in money.
         step : int
-            How many purchases of the case were decided before.
+            Number of purchases that were decided before in this case.
         available : array of bool, optional
-            The actions to choose from; None means all.
+            Actions to choose from; None means all.
         case : optional
-            Names the case, where randomness depends on it.
+            Id of the case, for subclasses whose random numbers depend on it.
 
         Returns
         -------
         Decision
+            The purchase or the action.
         """
         scaled, policy = self._scaled(seen), self.policy
         reasons = None
@@ -76,14 +77,14 @@ class Decider:
     def learn(
         self, seen: Observation, action: int, reward: float, outcome: int | None = None
     ) -> None:
-        """Learn from a case: what was known, what was done, what it paid in money."""
+        """Let the policy learn from a case; `seen` and `reward` are in money."""
         self._draw_for(None, UPDATE, 0)
         self.policy.update(
             self._scaled(seen), action, self._scale.scaled_reward(reward), outcome=outcome
         )
 
     def read_price_list(self, prices: NDArray[np.float64]) -> None:
-        """Tell the policy the prices now in force, in money."""
+        """Give the policy the current prices, in money."""
         self.policy.read_price_list(prices / self._scale.span)
 
     def _read_list_prices(self) -> None:
@@ -100,4 +101,4 @@ class Decider:
         return Observation.unchecked(seen.codes, seen.costs / self._scale.span, seen.purpose)
 
     def _draw_for(self, case: Any, call: str, step: int) -> None:
-        """Set the policy's generator for a call; here it just goes on."""
+        """Prepare the policy's random generator for a call; subclasses may set it."""

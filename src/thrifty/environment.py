@@ -11,13 +11,19 @@ from thrifty.seeds import Seed
 
 @runtime_checkable
 class Environment(Protocol):
-    """A world in which rounds are played, one at a time.
+    """The interface that `play` and `simulate` call: rounds, played one after the other.
 
-    A round is `known`, then `reveal` once or more, then `step` once; anything else raises
-    `OutOfTurn`. After the last round `known` and `reveal` raise `EnvironmentEnded`. An environment
-    that ends has an attribute `horizon`, the number of its rounds. One whose problem declares
-    outcomes may have a method `outcome() -> int | None`: that of the round that `step` has just
-    ended.
+    In each round the caller calls `known`, then `reveal` at least once, then `step` once. Any other
+    order raises `OutOfTurn`. After the last round `known` and `reveal` raise `EnvironmentEnded`.
+
+    An environment with a last round has an attribute `horizon`, its number of rounds. If its
+    problem declares outcomes, it may have a method `outcome() -> int | None` that returns the
+    outcome of the round that `step` has just ended.
+
+    Attributes
+    ----------
+    problem : Problem
+        Features and actions of every round.
     """
 
     problem: Problem
@@ -25,18 +31,47 @@ class Environment(Protocol):
     def reset(self, *, seed: Seed = None) -> None:
         """Start over at the first round.
 
-        A seed draws the world anew from it; None replays the one that is there. The same seed
-        gives the same world whatever the policy does, so that comparisons are paired.
+        Parameters
+        ----------
+        seed : int, SeedSequence, Generator or None
+            Draw new rounds from this seed, or replay the same rounds if it is None. The same seed
+            gives the same rounds whatever the policy does, so comparisons between policies are
+            paired.
         """
 
     def known(self) -> Observation:
-        """Return what is known of the round so far: at first the free values and nothing else."""
+        """Return what is known about the current round so far.
+
+        Returns
+        -------
+        Observation
+            The free values, and in later steps also what was bought.
+        """
 
     def reveal(self, purchase: Purchase) -> Observation:
-        """Sell the features of `purchase`; return all that is known of the round by now.
+        """Sell features of the current round.
 
-        What is known already is not sold again. The observation has the purpose of this purchase.
+        Parameters
+        ----------
+        purchase : Purchase
+            The features to buy. Features that are known already are not sold again.
+
+        Returns
+        -------
+        Observation
+            Everything known about the round so far, with the purpose of this purchase.
         """
 
     def step(self, action: int) -> float:
-        """Take the action of the round and return its reward in [0, 1]."""
+        """Take an action, which ends the round.
+
+        Parameters
+        ----------
+        action : int
+            Index of the action.
+
+        Returns
+        -------
+        float
+            The reward, in [0, 1].
+        """

@@ -2,84 +2,98 @@
 
     ThriftyError
     ├── InvalidInput (also a ValueError)
-    │   ├── InvalidProblem       features, levels or actions that make no problem
-    │   ├── InvalidParameter     a policy's or an environment's parameter out of its range
-    │   ├── InvalidSpec          a file that describes no experiment, prices or rewards
+    │   ├── InvalidProblem       features, levels, actions, outcomes or prices that do not fit
+    │   ├── InvalidParameter     a parameter outside its range
+    │   ├── InvalidSpec          a file with an invalid experiment, policy, prices or rewards
     │   ├── InvalidTable         cases, contexts, rewards or costs that cannot be used
     │   ├── InvalidPurchase      a mask that does not fit the problem
-    │   ├── InvalidObservation   codes or costs that cannot have been seen
+    │   ├── InvalidObservation   codes or costs that are impossible
     │   ├── InvalidAction        an action that does not exist or is not available
-    │   ├── InvalidReward        a reward that is not a number in [0, 1]
+    │   ├── InvalidReward        a reward outside its range
     │   └── InvalidField         a field of a request that cannot be used, by name
     ├── UnknownName (also a KeyError)
     ├── RoundError
-    │   ├── OutOfTurn            a step of a round taken before or after its time
-    │   ├── UnknownRound         a round that was never asked for
-    │   ├── RoundClosed          a second reward for the same round
-    │   ├── KeyReused            an idempotency key that stands for another request
-    │   ├── TooManyOpen          no more rounds can be open at once
+    │   ├── OutOfTurn            a call in the wrong order
+    │   ├── UnknownRound         a case or round that was never opened
+    │   ├── RoundClosed          a case or round that has ended already
+    │   ├── KeyReused            an idempotency key that belongs to another request
+    │   ├── TooManyOpen          the limit of open cases is reached
     │   └── EnvironmentEnded     no rounds are left to play
     ├── SaveError
-    │   ├── ForeignFile          not a file of ours
-    │   ├── DamagedFile          ours, but its checksum does not hold
-    │   └── UnsupportedVersion   ours, but written in a format this version cannot read
+    │   ├── ForeignFile          the file was not written by Thrifty
+    │   ├── DamagedFile          the file does not match its checksum
+    │   └── UnsupportedVersion   the file has a format that this version cannot read
     ├── StoreError
-    │   ├── StoreInUse           another process holds the store
-    │   ├── StoreUnavailable     it cannot be written or read at the moment
-    │   └── BrokenLog            events that cannot have happened
-    ├── AccessDenied             no key, or one that does not open this
-    ├── ClusterError             other machines that cannot be used, or are lost
+    │   ├── StoreInUse           another process uses the store
+    │   ├── StoreUnavailable     the store cannot be read or written at the moment
+    │   └── BrokenLog            the log contains an impossible event
+    ├── AccessDenied             the API key is missing, or lacks the permission
+    ├── ClusterError             other machines cannot be used, or were lost
     └── CheckFailed (also an AssertionError)
 
-A message says what was wrong, why it matters and what to do. Whatever raises one of these has
-changed no state.
+Every message says what is wrong, why it matters and what to do. A call that raises one of these
+errors has changed no state.
 """
 
 from __future__ import annotations
 
 
 class ThriftyError(Exception):
-    """The root of the tree: catch it to catch everything below."""
+    """Base class of all errors: catch it to catch every error below."""
 
 
 class InvalidInput(ThriftyError, ValueError):
-    """Something handed in cannot be used."""
+    """An argument cannot be used."""
 
 
 class InvalidProblem(InvalidInput):
-    """Features, levels or actions that make no problem."""
+    """Features, levels, actions, outcomes or prices do not fit together."""
 
 
 class InvalidParameter(InvalidInput):
-    """A parameter outside of the values it may take."""
+    """A parameter is outside its range."""
 
 
 class InvalidSpec(InvalidInput):
-    """A file that describes no experiment, prices or rewards."""
+    """A file describes an invalid experiment, policy, price list or set of rewards."""
 
 
 class InvalidTable(InvalidInput):
-    """Cases, contexts, rewards or costs that cannot be used."""
+    """Cases, contexts, rewards or costs cannot be used."""
 
 
 class InvalidPurchase(InvalidInput):
-    """A purchase that does not fit the problem."""
+    """A purchase does not fit the problem."""
 
 
 class InvalidObservation(InvalidInput):
-    """Codes or costs that cannot have been seen."""
+    """An observation has impossible codes or costs."""
 
 
 class InvalidAction(InvalidInput):
-    """An action that does not exist or is not available."""
+    """An action does not exist or is not available."""
 
 
 class InvalidReward(InvalidInput):
-    """A reward that is not a number in [0, 1]."""
+    """A reward is outside its range: [0, 1] for a policy, in money for an `Agent`."""
 
 
 class InvalidField(InvalidInput):
-    """A field of a request that cannot be used; `field` is its name."""
+    """A field of a request cannot be used.
+
+    Parameters
+    ----------
+    field : str
+        Name of the field, such as `values.income`.
+    message : str
+        Explanation, without the name of the field.
+
+    Examples
+    --------
+    >>> error = InvalidField("reward", "report the reward in money, or the outcome.")
+    >>> error.field, str(error)
+    ('reward', 'reward: report the reward in money, or the outcome.')
+    """
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -87,33 +101,33 @@ class InvalidField(InvalidInput):
 
 
 class UnknownName(ThriftyError, KeyError):
-    """A name that is not among the ones known."""
+    """A name does not exist."""
 
     __str__ = Exception.__str__  # KeyError would print the message's repr
 
 
 class RoundError(ThriftyError):
-    """A round is not in the state that the call needs."""
+    """A case or round is not in the state that the call needs."""
 
 
 class OutOfTurn(RoundError):
-    """A step of a round taken before or after its time."""
+    """A call came in the wrong order, such as an action before a purchase."""
 
 
 class UnknownRound(RoundError):
-    """A round that was never asked for."""
+    """A case or round was never opened."""
 
 
 class RoundClosed(RoundError):
-    """A round that has had its reward already."""
+    """A case or round has ended already."""
 
 
 class KeyReused(RoundError):
-    """An idempotency key that stands for another request."""
+    """An idempotency key belongs to another request."""
 
 
 class TooManyOpen(RoundError):
-    """No more rounds can be open at once."""
+    """The limit of open cases is reached."""
 
 
 class EnvironmentEnded(RoundError):
@@ -121,7 +135,7 @@ class EnvironmentEnded(RoundError):
 
 
 class SaveError(ThriftyError):
-    """A saved file cannot be written or read."""
+    """A file cannot be saved or loaded."""
 
 
 class ForeignFile(SaveError):
@@ -133,7 +147,7 @@ class DamagedFile(SaveError):
 
 
 class UnsupportedVersion(SaveError):
-    """The file's format is not one that this version reads."""
+    """The file has a format that this version cannot read."""
 
 
 class StoreError(ThriftyError):
@@ -141,19 +155,27 @@ class StoreError(ThriftyError):
 
 
 class StoreInUse(StoreError):
-    """Another process holds the store."""
+    """Another process uses the store."""
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be written or read at the moment."""
+    """The store or the service cannot be reached at the moment."""
 
 
 class BrokenLog(StoreError):
-    """The log holds an event that cannot have happened."""
+    """The log contains an impossible event."""
 
 
 class AccessDenied(ThriftyError):
-    """No key was shown, or one that does not open this; `known` tells the two apart."""
+    """The API key is missing or unknown, or it lacks the permission.
+
+    Parameters
+    ----------
+    message : str
+        Explanation.
+    known : bool
+        True if the key is known and lacks the permission, False if it is missing or unknown.
+    """
 
     def __init__(self, message: str, *, known: bool) -> None:
         super().__init__(message)
@@ -161,7 +183,7 @@ class AccessDenied(ThriftyError):
 
 
 class ClusterError(ThriftyError):
-    """Other machines cannot be used, or are lost."""
+    """Other machines cannot be used, or were lost."""
 
 
 class CheckFailed(ThriftyError, AssertionError):

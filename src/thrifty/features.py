@@ -1,4 +1,7 @@
-"""Features: categories, and numbers cut into intervals. Everywhere else a value is a code."""
+"""Features: categories, and numbers cut into intervals.
+
+A `Feature` turns values into codes. All other modules handle codes only.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,9 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature i with its finite set of states X_i, here called levels.
+    """A feature with a finite set of levels (the states X_i of the paper).
 
-    Codes count the levels from 0. `Feature.number` makes an ordered feature, whose levels are
-    intervals of a number.
+    Codes count the levels from 0. Use `Feature.number` for a number: its levels are intervals.
 
     Parameters
     ----------
@@ -32,11 +34,12 @@ class Feature:
     levels : sequence of str
         Names of the levels, in the order of their codes.
     edges : sequence of float
-        Upper ends of the intervals of a number; every interval but the last includes its end.
+        Upper ends of the intervals, if the feature is a number. Every interval but the last
+        includes its upper end.
     missing : str, optional
-        The level of a value that is missing. It must be one of `levels`.
+        Level of a missing value. It must be one of `levels`.
     other : str, optional
-        The level of a name that is not among `levels`. It must be one of `levels`.
+        Level of a name that is not among `levels`. It must be one of `levels`.
 
     Examples
     --------
@@ -74,24 +77,25 @@ class Feature:
         levels: Sequence[str] | None = None,
         missing: bool | str = False,
     ) -> Feature:
-        """Make an ordered feature from the upper ends of a number's intervals.
+        """Make an ordered feature: a number, cut into intervals.
 
         Parameters
         ----------
         name : str
             Name of the feature.
         edges : sequence of float
-            Increasing, finite numbers. Every interval includes its upper end; the last interval
-            holds everything above the last edge.
+            Upper ends of the intervals: increasing, finite numbers. Every interval includes its
+            upper end. One more interval holds everything above the last edge.
         levels : sequence of str, optional
-            Names of the intervals, the lowest first. By default they are named by their edges.
+            Names of the intervals, the lowest first. By default they are made from the edges.
         missing : bool or str
-            Whether values may be missing. A missing value is a level of its own, the last one;
-            a string is its name.
+            True if values may be missing. Missing values get their own level, the last one. Give
+            a string to choose the name of that level.
 
         Returns
         -------
         Feature
+            The ordered feature.
 
         Examples
         --------
@@ -115,7 +119,7 @@ class Feature:
 
     @property
     def ordered(self) -> bool:
-        """Whether the levels are intervals of a number (a missing value has no order)."""
+        """True if the levels are intervals of a number."""
         return bool(self.edges)
 
     def code(self, value: Any) -> int:
@@ -124,11 +128,17 @@ class Feature:
         Parameters
         ----------
         value : str, float or None
-            The name of a level; a number, if the feature is ordered; or None, if it is missing.
+            Name of a level, a number if the feature is ordered, or None if the value is missing.
 
         Returns
         -------
         int
+            Position of the level, counted from 0.
+
+        Raises
+        ------
+        UnknownName
+            If no level fits the value.
         """
         try:
             return self._codes[value]
@@ -136,7 +146,18 @@ class Feature:
             return self._code(value)
 
     def level(self, value: Any) -> str:
-        """Return the name of the level that a value belongs to."""
+        """Return the name of the level that a value belongs to.
+
+        Parameters
+        ----------
+        value : str, float or None
+            Same as for `code`.
+
+        Returns
+        -------
+        str
+            Name of the level.
+        """
         return self.levels[self.code(value)]
 
     def _code(self, value: Any) -> int:
@@ -145,7 +166,7 @@ class Feature:
             if self.missing is None:
                 raise UnknownName(
                     f"feature {self.name!r} has no level for missing values: give the value, or "
-                    "leave the feature out if it could not be had."
+                    "leave the feature out if it could not be obtained."
                 )
             return self._codes[self.missing]
         if self.edges and not math.isnan(number):
@@ -154,8 +175,8 @@ class Feature:
             return self._codes[self.other]
         if not math.isnan(number):
             raise UnknownName(
-                f"feature {self.name!r} got the number {value!r}, and its levels have names: use "
-                f"{_shown(self.levels)}."
+                f"feature {self.name!r} got the number {value!r}, but its levels are names: use "
+                f"one of {_shown(self.levels)}."
             )
         hint = "a number without quotes, or " if self.edges else ""
         raise UnknownName(
@@ -186,7 +207,13 @@ class Feature:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the feature as JSON values; `from_dict` reverses it."""
+        """Return the feature as a dictionary of JSON values.
+
+        Returns
+        -------
+        dict
+            Input for `from_dict`.
+        """
         plain: dict[str, Any] = {"name": self.name, "levels": list(self.levels)}
         if self.edges:
             plain["edges"] = list(self.edges)
@@ -195,7 +222,18 @@ class Feature:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Feature:
-        """Rebuild a feature from what `to_dict` returned."""
+        """Make a feature from the output of `to_dict`.
+
+        Parameters
+        ----------
+        plain : dict
+            Output of `to_dict`.
+
+        Returns
+        -------
+        Feature
+            An equal feature.
+        """
         return cls(
             plain["name"],
             tuple(plain["levels"]),
@@ -206,7 +244,7 @@ class Feature:
 
 
 def interval_names(edges: Sequence[float]) -> tuple[str, ...]:
-    """Return names of the intervals that end at these edges.
+    """Return names for the intervals between edges.
 
     >>> interval_names((0.5, 1000))
     ('up to 0.5', '0.5 to 1,000', 'over 1,000')
@@ -219,7 +257,7 @@ def interval_names(edges: Sequence[float]) -> tuple[str, ...]:
 
 
 def short_number(value: float) -> str:
-    """Return a number with at most six digits, and commas if it is whole."""
+    """Return a number as text: six significant digits, or commas if it is whole."""
     return f"{value:,.0f}" if value % 1 == 0 and abs(value) < 1e15 else f"{value:.6g}"
 
 
@@ -229,15 +267,15 @@ def unused_name(name: str, taken: Sequence[str]) -> str:
     >>> unused_name("(other)", ["a", "(other)"])
     '(other 2)'
     """
-    k, fresh = 1, name
-    while fresh in taken:
+    k, candidate = 1, name
+    while candidate in taken:
         k += 1
-        fresh = f"{name[:-1]} {k})"
-    return fresh
+        candidate = f"{name[:-1]} {k})"
+    return candidate
 
 
 def as_names(names: Any, what: str) -> tuple[str, ...]:
-    """Return names as a tuple; a single string is refused."""
+    """Return names as a tuple, or raise `InvalidProblem` if they are a single string."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise InvalidProblem(
             f"{what} are {names!r}, which is not a list of names: give a tuple of strings."
@@ -246,7 +284,7 @@ def as_names(names: Any, what: str) -> tuple[str, ...]:
 
 
 def require_distinct(names: Sequence[str], what: str) -> None:
-    """Refuse names that are empty or appear twice."""
+    """Raise `InvalidProblem` if a name is empty or appears twice."""
     for name in names:
         if not isinstance(name, str) or not name:
             raise InvalidProblem(
@@ -256,7 +294,7 @@ def require_distinct(names: Sequence[str], what: str) -> None:
     repeated = next((name for name, times in Counter(names).items() if times > 1), None)
     if repeated is not None:
         raise InvalidProblem(
-            f"{what} {repeated!r} appears twice: a name must mean one thing, rename one of them."
+            f"{what} {repeated!r} appears twice, so the name is ambiguous: rename one of them."
         )
 
 
@@ -264,7 +302,7 @@ def _edges(name: str, edges: Any) -> tuple[float, ...]:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise InvalidProblem(f"feature {name!r}: edges are {edges!r}: give increasing numbers.")
     given = tuple(edges)
-    numbers = tuple(as_float(it) for it in given)
+    numbers = tuple(as_float(edge) for edge in given)
     if not all(map(math.isfinite, numbers)) or any(a >= b for a, b in pairwise(numbers)):
         raise InvalidProblem(
             f"feature {name!r}: edges {list(given)!r} are not finite numbers that increase: each "

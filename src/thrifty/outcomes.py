@@ -18,14 +18,19 @@ from thrifty.parameters import as_float
 
 @dataclass(frozen=True)
 class RewardRange:
-    """The range of rewards in money. Policies see rewards in [0, 1] and costs on the same scale.
+    """The range of rewards in money.
+
+    A policy sees rewards in [0, 1] and costs as a share of this range. `Agent` and the service
+    convert money to that scale and back.
 
     Parameters
     ----------
-    low, high : float
-        The smallest and the largest reward.
+    low : float
+        Smallest possible reward.
+    high : float
+        Largest possible reward.
     unit : str
-        The currency, for display.
+        Currency, for display only.
 
     Examples
     --------
@@ -55,48 +60,108 @@ class RewardRange:
 
     @cached_property
     def is_unit(self) -> bool:
-        """Whether money and the policy's scale are the same."""
+        """True if the range is [0, 1], so that money needs no conversion."""
         return self.low == 0.0 and self.high == 1.0
 
     def scaled_reward(self, money: float) -> float:
-        """Return a reward on the policy's scale, clipped to [0, 1]."""
+        """Convert a reward from money to the policy's scale.
+
+        Parameters
+        ----------
+        money : float
+            Reward in money.
+
+        Returns
+        -------
+        float
+            Reward in [0, 1]; a reward outside the range is clipped.
+        """
         return min(1.0, max(0.0, (money - self.low) / self.span))
 
     def scaled_cost(self, money: float) -> float:
-        """Return a cost on the policy's scale."""
+        """Convert a cost from money to the policy's scale.
+
+        Parameters
+        ----------
+        money : float
+            Cost in money.
+
+        Returns
+        -------
+        float
+            Cost as a share of the range of rewards.
+        """
         return money / self.span
 
     def money(self, reward: float) -> float:
-        """Return what a reward in [0, 1] is in money."""
+        """Convert a reward from the policy's scale to money.
+
+        Parameters
+        ----------
+        reward : float
+            Reward in [0, 1].
+
+        Returns
+        -------
+        float
+            Reward in money.
+        """
         return self.low + reward * self.span
 
     def price(self, cost: float) -> float:
-        """Return what a cost on the policy's scale is in money."""
+        """Convert a cost from the policy's scale to money.
+
+        Parameters
+        ----------
+        cost : float
+            Cost as a share of the range of rewards.
+
+        Returns
+        -------
+        float
+            Cost in money.
+        """
         return cost * self.span
 
     def require(self, reward: Any) -> float:
-        """Return a reward within the range, or refuse it."""
+        """Return the reward as a float if it is inside the range.
+
+        Parameters
+        ----------
+        reward : float
+            Reward in money.
+
+        Returns
+        -------
+        float
+            The same reward.
+
+        Raises
+        ------
+        InvalidReward
+            If it is not a number inside the range.
+        """
         number = as_float(reward)
         if not self.low <= number <= self.high:
             raise InvalidReward(
                 f"reward {reward!r} is not a number in [{self.low:g}, {self.high:g}], the range "
-                "that the problem declares: everything is learnt on that scale, so widen the "
-                "range or check the reward."
+                "that the problem declares: policies learn on that scale, so widen the range or "
+                "correct the reward."
             )
         return number
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Outcomes:
-    """What can turn out to be true of a case, and what each action then pays, in money.
+    """The possible outcomes of a case, and the reward of each action for each outcome.
 
     Parameters
     ----------
     names : sequence of str
-        Names of the outcomes.
+        Names of the outcomes, at least two.
     rewards : mapping
-        `{action: {outcome: money}}`, or one number for an action that pays the same whatever the
-        outcome.
+        `{action: {outcome: money}}`. Give one number instead of the inner mapping if the action
+        pays the same for every outcome.
 
     Examples
     --------
@@ -118,8 +183,8 @@ class Outcomes:
         require_distinct(self.names, "outcome")
         if len(self.names) < 2:
             raise InvalidProblem(
-                f"outcomes {list(self.names)}: with fewer than two there is nothing to find out, "
-                "so name at least two."
+                f"outcomes are {list(self.names)}: with fewer than two there is nothing to find "
+                "out, so name at least two."
             )
         if not isinstance(rewards, Mapping):
             raise InvalidProblem(
@@ -130,7 +195,18 @@ class Outcomes:
 
     @classmethod
     def of(cls, given: Any) -> Outcomes:
-        """Return outcomes from `{action: {outcome: money}}`, or from a pair of names and that."""
+        """Make outcomes from any form that `Problem` accepts.
+
+        Parameters
+        ----------
+        given : Outcomes, mapping or pair
+            Outcomes, `{action: {outcome: money}}`, or a pair `(names, rewards)`.
+
+        Returns
+        -------
+        Outcomes
+            The outcomes.
+        """
         if isinstance(given, Outcomes):
             return given
         if isinstance(given, Mapping):
@@ -164,11 +240,27 @@ class Outcomes:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The smallest and the largest reward of the table."""
+        """The smallest and the largest reward in the table."""
         return float(self.table.min()), float(self.table.max())
 
     def index(self, name: Any) -> int:
-        """Return the position of an outcome."""
+        """Return the position of an outcome.
+
+        Parameters
+        ----------
+        name : str
+            Name of the outcome.
+
+        Returns
+        -------
+        int
+            Position, counted from 0.
+
+        Raises
+        ------
+        UnknownName
+            If there is no outcome with this name.
+        """
         try:
             return self.names.index(name)
         except ValueError:
@@ -176,20 +268,49 @@ class Outcomes:
             raise UnknownName(f"there is no outcome {name!r}: use one of {known}.") from None
 
     def reward(self, action: int, outcome: int) -> float:
-        """Return what an action pays for an outcome, in money."""
+        """Return the reward of an action for an outcome.
+
+        Parameters
+        ----------
+        action : int
+            Position of the action.
+        outcome : int
+            Position of the outcome.
+
+        Returns
+        -------
+        float
+            Reward in money.
+        """
         return float(self.table[action, outcome])
 
     def explaining(self, action: int, reward: float) -> list[int]:
-        """Return the outcomes for which an action pays this reward; at least one does.
+        """Return the outcomes for which an action pays this reward.
 
-        An amount may differ from the table's in the last digits, as after adding up.
+        Parameters
+        ----------
+        action : int
+            Position of the action.
+        reward : float
+            Reward in money. It may differ from the table by rounding errors.
+
+        Returns
+        -------
+        list of int
+            Positions of the outcomes, at least one.
+
+        Raises
+        ------
+        InvalidReward
+            If the action pays this reward for no outcome.
         """
         row = self.table[action]
         close = np.isclose(row, reward, rtol=1e-9, atol=1e-9 * float(np.ptp(self.table)))
         found: list[int] = np.flatnonzero(close).tolist()
         if not found:
             name = list(self.rewards)[action]
-            paid = ", ".join(f"{money:g} ({it})" for it, money in self.rewards[name].items())
+            payments = self.rewards[name].items()
+            paid = ", ".join(f"{money:g} ({outcome})" for outcome, money in payments)
             raise InvalidReward(
                 f"reward {reward!r} cannot come from action {name!r}, which pays {paid}: report "
                 "the outcome, or correct the reward."
@@ -203,10 +324,16 @@ class Outcomes:
         return hash(self._rows())
 
     def _rows(self) -> tuple[Any, ...]:
-        return self.names, tuple((it, *row.values()) for it, row in self.rewards.items())
+        return self.names, tuple((name, *row.values()) for name, row in self.rewards.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the outcomes as JSON values."""
+        """Return the outcomes as a dictionary of JSON values.
+
+        Returns
+        -------
+        dict
+            The arguments `names` and `rewards`.
+        """
         return {"names": list(self.names), "rewards": {k: dict(v) for k, v in self.rewards.items()}}
 
 

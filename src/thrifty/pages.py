@@ -1,4 +1,4 @@
-"""Pages that are one HTML file each: no network, no other file, everything from outside escaped."""
+"""HTML pages in one file: they work offline, need no other file, and escape all text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 _CONFIG = {
     "responsive": True,
     "displaylogo": False,
-    "plotlyServerURL": "",  # a report stays where it is: no button may send it anywhere
+    "plotlyServerURL": "",  # no button may send a report anywhere
     "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d"],
 }
 
@@ -36,7 +36,7 @@ code { background: #f3f3f3; padding: .1rem .3rem; }
 
 
 def page(title: str, body: Iterable[str], css: str = "") -> str:
-    """Return a whole page; the parts of its body are HTML already."""
+    """Return a page; the parts of its body are HTML."""
     content = "\n".join(body)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -49,7 +49,7 @@ def page(title: str, body: Iterable[str], css: str = "") -> str:
 
 
 def interactive(figure: dict[str, Any], name: str) -> str:
-    """Return a figure for plotly as a part of a page."""
+    """Return a plotly figure as HTML."""
     return str(
         plotly.io.to_html(
             figure,
@@ -62,18 +62,18 @@ def interactive(figure: dict[str, Any], name: str) -> str:
 
 
 def captioned(figure: dict[str, Any], name: str, caption: str) -> str:
-    """Return a figure with its caption."""
-    drawn = interactive(figure, name)
-    return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
+    """Return a plotly figure with its caption as HTML."""
+    figure_html = interactive(figure, name)
+    return f"<figure>{figure_html}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-def note(words: str) -> str:
-    """Return a paragraph of small print."""
-    return f'<p class="note">{escape(words)}</p>'
+def note(text: str) -> str:
+    """Return a paragraph in small type."""
+    return f'<p class="note">{escape(text)}</p>'
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:
-    """Return a table of text.
+    """Return a table whose cells are text.
 
     >>> print(table(["a"], [["<b>"]]))
     <div class="wide"><table class="">
@@ -82,17 +82,17 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]], kind: str = ""
     <tr><td>&lt;b&gt;</td></tr>
     </tbody></table></div>
     """
-    return table_of_cells(headings, ([cell(it) for it in row] for row in rows), kind)
+    return table_of_cells(headings, ([cell(text) for text in row] for row in rows), kind)
 
 
 def cell(text: str, kind: str = "") -> str:
-    """Return a cell of a table."""
+    """Return a table cell with this text."""
     return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
 
 
 def table_of_cells(headings: Iterable[str], rows: Iterable[Iterable[str]], kind: str = "") -> str:
-    """Return a table whose cells are HTML already."""
-    head = "".join(f"<th>{escape(it)}</th>" for it in headings)
+    """Return a table whose cells are HTML."""
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     return (
         f'<div class="wide"><table class="{kind}">\n<thead><tr>{head}</tr></thead>\n'

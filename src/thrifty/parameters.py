@@ -1,4 +1,4 @@
-"""What a parameter may be, declared as data beside it, with one uniform message."""
+"""Constraints on parameters, declared as data next to the parameter."""
 
 from __future__ import annotations
 
@@ -11,13 +11,38 @@ from thrifty.errors import InvalidParameter
 
 
 class Constraint(Protocol):
-    """The values that a parameter may take."""
+    """The set of values that a parameter accepts.
+
+    `str` of a constraint completes the sentence "it must be ...".
+    """
 
     def accepts(self, value: Any) -> bool:
-        """Whether `value` is one of them."""
+        """Return True if the parameter accepts the value.
+
+        Parameters
+        ----------
+        value : Any
+            Any value.
+
+        Returns
+        -------
+        bool
+            True if the value is accepted.
+        """
 
     def convert(self, value: Any) -> Any:
-        """Return an accepted value as a plain float, int, string or flag."""
+        """Return an accepted value as a plain Python value.
+
+        Parameters
+        ----------
+        value : Any
+            An accepted value.
+
+        Returns
+        -------
+        Any
+            A float, int, string, bool or None.
+        """
 
     def __str__(self) -> str:
         """Complete the sentence "it must be ..."."""
@@ -25,8 +50,19 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number between `low` and `high`, the ends included unless `open`.
+    """A finite number in an interval.
 
+    Parameters
+    ----------
+    low : float
+        Lower end.
+    high : float
+        Upper end.
+    open : bool
+        True if the ends themselves are excluded.
+
+    Examples
+    --------
     >>> Real(0, 1, open=True).accepts(1)
     False
     >>> print(Real(0, 1, open=True))
@@ -38,13 +74,35 @@ class Real:
     open: bool = False
 
     def accepts(self, value: Any) -> bool:
-        """Whether `value` is a real number (not a bool) in the interval."""
+        """Return True if the value is a real number (not a bool) in the interval.
+
+        Parameters
+        ----------
+        value : Any
+            Any value.
+
+        Returns
+        -------
+        bool
+            True if the value is accepted.
+        """
         number = as_float(value)
         inside = self.low < number < self.high if self.open else self.low <= number <= self.high
         return math.isfinite(number) and inside
 
     def convert(self, value: Any) -> float:
-        """Return the number as a float."""
+        """Return the number as a float.
+
+        Parameters
+        ----------
+        value : Any
+            An accepted value.
+
+        Returns
+        -------
+        float
+            The number.
+        """
         return float(value)
 
     def __str__(self) -> str:
@@ -56,8 +114,17 @@ class Real:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from `low` to `high`.
+    """A whole number in a range.
 
+    Parameters
+    ----------
+    low : int
+        Smallest value.
+    high : int
+        Largest value.
+
+    Examples
+    --------
     >>> Whole(1).accepts(0), Whole(1).accepts(2.0), Whole(1).accepts(2)
     (False, False, True)
     """
@@ -66,11 +133,33 @@ class Whole:
     high: int = 2**53
 
     def accepts(self, value: Any) -> bool:
-        """Whether `value` is an integer (not a bool) in the range."""
+        """Return True if the value is an integer (not a bool) in the range.
+
+        Parameters
+        ----------
+        value : Any
+            Any value.
+
+        Returns
+        -------
+        bool
+            True if the value is accepted.
+        """
         return is_whole(value) and self.low <= int(value) <= self.high
 
     def convert(self, value: Any) -> int:
-        """Return the number as an int."""
+        """Return the number as an int.
+
+        Parameters
+        ----------
+        value : Any
+            An accepted value.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return int(value)
 
     def __str__(self) -> str:
@@ -79,8 +168,15 @@ class Whole:
 
 @dataclass(frozen=True)
 class Optional:
-    """Whatever the other constraint allows, or None.
+    """None, or a value that another constraint accepts.
 
+    Parameters
+    ----------
+    other : Constraint
+        The other constraint.
+
+    Examples
+    --------
     >>> print(Optional(Whole(1, 9)))
     None or a whole number from 1 to 9
     """
@@ -88,11 +184,33 @@ class Optional:
     other: Constraint
 
     def accepts(self, value: Any) -> bool:
-        """Whether `value` is None or an accepted value."""
+        """Return True if the value is None or the other constraint accepts it.
+
+        Parameters
+        ----------
+        value : Any
+            Any value.
+
+        Returns
+        -------
+        bool
+            True if the value is accepted.
+        """
         return value is None or self.other.accepts(value)
 
     def convert(self, value: Any) -> Any:
-        """Return None, or the value as the other constraint does."""
+        """Return None, or the value as the other constraint converts it.
+
+        Parameters
+        ----------
+        value : Any
+            An accepted value.
+
+        Returns
+        -------
+        Any
+            None, or the converted value.
+        """
         return None if value is None else self.other.convert(value)
 
     def __str__(self) -> str:
@@ -101,8 +219,15 @@ class Optional:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few names (or True and False).
+    """One of a few values.
 
+    Parameters
+    ----------
+    *values : Any
+        The values, such as names, or True and False.
+
+    Examples
+    --------
     >>> print(Choice("ordinal", "one-hot"))
     one of 'ordinal', 'one-hot'
     """
@@ -113,11 +238,33 @@ class Choice:
         object.__setattr__(self, "values", values)
 
     def accepts(self, value: Any) -> bool:
-        """Whether `value` is one of the choices, of the same type."""
+        """Return True if the value is one of the choices and has the same type.
+
+        Parameters
+        ----------
+        value : Any
+            Any value.
+
+        Returns
+        -------
+        bool
+            True if the value is accepted.
+        """
         return any(type(value) is type(choice) and value == choice for choice in self.values)
 
     def convert(self, value: Any) -> Any:
-        """Return the choice."""
+        """Return the value unchanged.
+
+        Parameters
+        ----------
+        value : Any
+            An accepted value.
+
+        Returns
+        -------
+        Any
+            The same value.
+        """
         return value
 
     def __str__(self) -> str:
@@ -126,18 +273,18 @@ class Choice:
 
 FLAG = Choice(True, False)
 LENGTH = Whole(1, 10**8)
-"""How many rounds or rewards can be remembered one by one."""
+"""Number of rounds or rewards that a policy remembers one by one."""
 
 
 def is_whole(value: Any) -> bool:
-    """Whether `value` is an integer, Python's or numpy's, and not a bool."""
-    if type(value) is int:  # by far the most frequent, and ten times as fast
+    """Return True if the value is an integer of Python or numpy, and not a bool."""
+    if type(value) is int:  # the usual case, ten times as fast
         return True
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def as_float(value: Any) -> float:
-    """Return a real number as a float: nan if it is none, infinity if it is too large.
+    """Return a real number as a float: nan if it is not a number, infinity if it is too large.
 
     >>> as_float("1"), as_float(True), as_float(10**400), as_float(-(10**400))
     (nan, nan, inf, -inf)
@@ -153,7 +300,7 @@ def as_float(value: Any) -> float:
 
 
 def require_instance(value: Any, kind: type, name: str, hint: str = "") -> None:
-    """Refuse `value` unless it is of this kind.
+    """Raise `InvalidParameter` unless the value is an instance of `kind`.
 
     >>> require_instance(5, list, "seeds", "for instance [0, 1, 2]")
     Traceback (most recent call last):
@@ -169,7 +316,7 @@ instance [0, 1, 2].
 
 
 def check_parameter(name: str, value: Any, allowed: Constraint, *, owner: str) -> Any:
-    """Return `value`, converted, or refuse it unless `allowed` accepts it.
+    """Return the converted value, or raise `InvalidParameter` if it is not allowed.
 
     >>> check_parameter("delta", 1.5, Real(0, 1, open=True), owner="NCCUCRL2")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The one loop: a policy plays an environment."""
+"""The loop in which a policy plays an environment."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from thrifty.rounds import Observation, Run
 
 
 def play(policy: Policy, environment: Environment, *, rounds: int | None = None) -> Run:
-    """Let `policy` play `environment` from its first round on, `rounds` rounds or to its end.
+    """Let a policy play an environment, from its first round on.
 
     Parameters
     ----------
     policy : Policy
-        Made for the environment's problem. It goes on with what it has learnt so far.
+        A policy made for the environment's problem. It keeps what it has learnt before.
     environment : Environment
-        It is reset first.
+        The environment. It is reset first.
     rounds : int, optional
-        By default all that the environment has.
+        Number of rounds. By default all rounds of the environment.
 
     Returns
     -------
     Run
+        Purchases, actions, rewards and costs of each round.
 
     Examples
     --------
     >>> from thrifty.environments import Replay
     >>> from thrifty.policies import UCB1
-    >>> world = Replay(contexts=[[0], [1]], rewards=[[1, 0], [1, 0]], costs=[[0.1], [0.1]])
-    >>> play(UCB1(world.problem), world).gains
+    >>> replay = Replay(contexts=[[0], [1]], rewards=[[1, 0], [1, 0]], costs=[[0.1], [0.1]])
+    >>> play(UCB1(replay.problem), replay).gains
     array([1., 1.])
     """
     require_instance(policy, Policy, "policy", "such as UCB1(environment.problem)")
@@ -41,8 +42,8 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     )
     if policy.problem != environment.problem:
         raise InvalidParameter(
-            f"{policy!r} was made for another problem than the environment's: its codes would mean "
-            "other things, so make it with environment.problem."
+            f"{policy!r} was made for another problem, so its codes would have other meanings: "
+            "make it with environment.problem."
         )
     rounds = number_of_rounds(environment, rounds)
     observed = np.zeros((rounds, environment.problem.n_features), dtype=np.bool_)
@@ -65,7 +66,7 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
 
 
 def look(policy: Policy, environment: Environment) -> Observation:
-    """Buy what the policy wants to see of the current round, in steps if it buys in steps."""
+    """Buy what the policy chooses in the current round, step by step if it is stepwise."""
     observation = environment.known()
     while True:
         purchase = policy.choose_features(observation)
@@ -75,16 +76,16 @@ def look(policy: Policy, environment: Environment) -> Observation:
 
 
 def number_of_rounds(environment: Environment, rounds: int | None) -> int:
-    """Return how many rounds to play: `rounds`, or all that the environment has."""
+    """Return the number of rounds to play: `rounds`, or all rounds of the environment."""
     horizon: int | None = getattr(environment, "horizon", None)
     if rounds is None and horizon is None:
         raise InvalidParameter(
-            "this environment never ends, so play cannot know when to stop: give rounds=..."
+            "this environment never ends, so the number of rounds is not known: give rounds=..."
         )
     wanted = horizon if rounds is None else rounds
     wanted = int(check_parameter("rounds", wanted, Whole(1), owner="play"))
     if horizon is not None and wanted > horizon:
         raise InvalidParameter(
-            f"{wanted} rounds of an environment that has {horizon}: ask for fewer."
+            f"rounds is {wanted}, but the environment has {horizon} rounds: play fewer."
         )
     return wanted

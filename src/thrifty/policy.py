@@ -1,4 +1,4 @@
-"""The interface of policies: the base class validates and keeps the books."""
+"""The base class of policies, which validates every call and counts rounds."""
 
 from __future__ import annotations
 
@@ -22,30 +22,41 @@ from thrifty.errors import (
 from thrifty.parameters import Constraint, as_float, check_parameter, is_whole, require_instance
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, as_array
+from thrifty.sales import Sales
 from thrifty.seeds import Seed, policy_generator
 
 
 class Policy(ABC):
-    """Decides which features to buy, then which action to take, and learns from rewards.
+    """A policy chooses which features to buy, then which action to take, and learns from rewards.
 
-    A subclass writes three hooks: `_choose_features(known)`, `_choose_action(observation,
-    available)` and `_update(observation, action, reward, outcome)`. It may use `self.problem` and
-    must draw all its randomness from `self.rng`. Input has been validated when a hook is called,
-    and input that is refused never reaches one.
+    Derive from this class and write three hooks: `_choose_features(known)`,
+    `_choose_action(observation, available)` and `_update(observation, action, reward, outcome)`.
+    Use `self.problem`, and draw all random numbers from `self.rng`. The public methods validate
+    their arguments before they call a hook.
 
-    A policy remembers no open round: `update` gets everything it needs in its arguments, and time
-    is counted there. So any number of rounds may be open, and rewards may come late, in any order,
-    or never.
+    Do not store anything about an open round. `update` gets everything it needs in its arguments,
+    and it is where rounds are counted. So any number of rounds may be open at once, and rewards may
+    come late, in any order, or never.
 
     Parameters
     ----------
     problem : Problem
-        What there is to decide. Rewards and costs reach a policy on its own scale: rewards in
-        [0, 1].
+        Features and actions. A policy sees rewards in [0, 1], and costs on the same scale.
     seed : int, SeedSequence, Generator or None
         Source of all randomness.
     **parameters
-        The policy's own parameters, checked against `allowed`.
+        Parameters of the policy, checked against `allowed`.
+
+    Attributes
+    ----------
+    stepwise : bool
+        True if the policy is asked again after each purchase, until it buys nothing more.
+    allowed : mapping
+        Constraint on the values of each parameter.
+    amounts : frozenset of str
+        Parameters that are amounts of money, such as a budget. They are scaled like costs.
+    reads_price_list : bool
+        True if the policy gets the prices before it buys (see `read_price_list`).
 
     Examples
     --------
@@ -64,16 +75,9 @@ class Policy(ABC):
     """
 
     stepwise: ClassVar[bool] = False
-    """Whether the policy is asked again after each purchase, until it buys nothing more."""
-
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
-    """The values that each parameter may take."""
-
     amounts: ClassVar[frozenset[str]] = frozenset()
-    """The parameters that are amounts of cost: where costs are scaled, so are they."""
-
     reads_price_list: ClassVar[bool] = False
-    """Whether the policy is told the prices before it buys (see `read_price_list`)."""
 
     def __init__(self, problem: Problem, *, seed: Seed = None, **parameters: Any) -> None:
         require_instance(problem, Problem, "problem")
@@ -88,11 +92,12 @@ class Policy(ABC):
         self._every_action = np.ones(problem.n_actions, dtype=np.bool_)
         self._every_action.flags.writeable = False
         self._nothing_known = Observation.nothing(problem)
-        self._bundles = _bundles(problem)
+        self._sales = Sales.from_problem(problem)
+        self._has_bundles = bool((self._sales.bundles >= 0).any())
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The policy's parameters by name; with them and its class it can be made again."""
+        """The policy's parameters by name."""
         return MappingProxyType(self._parameters)
 
     @final
@@ -102,35 +107,45 @@ class Policy(ABC):
         Parameters
         ----------
         known : Observation, optional
-            What is known of the round so far: the free values and, in later steps, what was
-            bought. None means nothing.
+            What is known about the round so far: the free values and, in later steps, what was
+            bought. None means that nothing is known.
 
         Returns
         -------
         Purchase
-            Without what is known already or could not be had, and with what is sold together with
-            the chosen features. An empty purchase means: act.
+            The chosen features, completed to whole bundles, without features that are settled. An
+            empty purchase means that the policy is ready to act.
         """
         if known is None:
             known = self._nothing_known
         else:
             self._require_observation(known)
         purchase = self._choose_features(known)
-        require_instance(purchase, Purchase, "what _choose_features returned")
+        require_instance(purchase, Purchase, "the return value of _choose_features")
         if purchase.mask.size != len(self._levels):
             raise InvalidPurchase(
                 f"{type(self).__name__} chose a mask of shape {purchase.mask.shape} for "
                 f"{self.problem.n_features} features: it must hold one entry per feature."
             )
-        if known is self._nothing_known and not self._bundles:
+        if known is self._nothing_known and not self._has_bundles:
             return purchase
-        return self._for_sale(purchase, known)
+        return Purchase.unchecked(self._sales.sold(purchase.mask, known.settled), purchase.purpose)
 
     @final
     def choose_action(self, observation: Observation, *, available: ArrayLike | None = None) -> int:
-        """Choose the action of a round from what was observed in it, a_t = h_t(psi_t).
+        """Choose the action of a round, a_t = h_t(psi_t).
 
-        `available` is a mask over the actions; None means all of them.
+        Parameters
+        ----------
+        observation : Observation
+            What is known about the round.
+        available : array_like of bool, shape (A,), optional
+            True for each action that may be chosen. None means all of them.
+
+        Returns
+        -------
+        int
+            Index of the action.
         """
         self._require_observation(observation)
         mask = self._every_action if available is None else self._require_available(available)
@@ -146,18 +161,18 @@ class Policy(ABC):
     def update(
         self, observation: Observation, action: int, reward: float, *, outcome: int | None = None
     ) -> None:
-        """Learn from a round: what was observed, what was done, what came of it.
+        """Learn from a round.
 
         Parameters
         ----------
         observation : Observation
-            All that was known when the action was chosen, with the purpose of the last purchase.
+            What was known when the action was chosen, with the purpose of the last purchase.
         action : int
-            The action that was taken.
+            Action taken.
         reward : float
-            Its reward, in [0, 1].
+            Reward, in [0, 1].
         outcome : int, optional
-            Which of the problem's outcomes turned out to be true, if that is known.
+            Index of the outcome, if the problem declares outcomes and it is known.
         """
         self._require_observation(observation)
         self._require_action(action)
@@ -167,15 +182,31 @@ class Policy(ABC):
         self.rounds += 1
 
     def read_price_list(self, prices: ArrayLike) -> None:
-        """Take note of the prices now in force; called before `choose_features`.
+        """Set the current prices; called before `choose_features`.
 
-        Only policies with `reads_price_list` do anything here: to all others prices are unknown
-        until they are paid.
+        Only policies with `reads_price_list` use them. All other policies learn prices by paying
+        them.
+
+        Parameters
+        ----------
+        prices : array_like of float, shape (D,)
+            Price of each feature, on the policy's scale.
         """
         del prices
 
     def action_values(self, observation: Observation) -> NDArray[np.float64] | None:
-        """Return the values that the choice rests on, one per action, or None; a mere peek."""
+        """Return the estimated value of each action, without changing anything.
+
+        Parameters
+        ----------
+        observation : Observation
+            What is known about the round.
+
+        Returns
+        -------
+        array of float, shape (A,), or None
+            The values that `choose_action` compares, or None if the policy has none.
+        """
         self._require_observation(observation)
         return self._action_values(observation)
 
@@ -184,22 +215,47 @@ class Policy(ABC):
         purchase: Purchase,  # noqa: ARG002
         known: Observation | None = None,  # noqa: ARG002
     ) -> Callable[[], dict[str, Any]] | None:
-        """Return a function that says, in JSON values, why the policy has just made this purchase.
+        """Explain the purchase that the policy has just chosen.
 
-        It is asked for right after the purchase, and called only when somebody wants to know. In it
-        `reward`, `price` and `value`, a reward less a price, are on the policy's own scale; whoever
-        has another one may turn them into it.
+        Called right after `choose_features`, before the policy learns anything else.
+
+        Parameters
+        ----------
+        purchase : Purchase
+            The purchase that `choose_features` returned.
+        known : Observation, optional
+            What was known when it was chosen.
+
+        Returns
+        -------
+        callable or None
+            Returns the explanation as JSON values when it is called, so that it costs nothing
+            unless somebody asks. Numbers under the keys `reward`, `price` and `value` (reward minus
+            price) are on the policy's scale; `Agent` and the service convert them to money. None
+            if the policy gives no reasons.
         """
         return None
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Return everything learnt as named arrays, so that `set_state` can restore it."""
+        """Return everything the policy has learnt.
+
+        Returns
+        -------
+        dict of str to array
+            Input for `set_state`.
+        """
         raise SaveError(
             f"{type(self).__name__} cannot be saved: write get_state and set_state for it."
         )
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore what `get_state` returned."""
+        """Restore what the policy had learnt.
+
+        Parameters
+        ----------
+        state : mapping of str to array
+            Output of `get_state`.
+        """
         raise SaveError(
             f"{type(self).__name__} cannot be restored from {sorted(state)}: write get_state and "
             "set_state for it."
@@ -207,11 +263,11 @@ class Policy(ABC):
 
     @abstractmethod
     def _choose_features(self, known: Observation) -> Purchase:
-        """Choose what to buy, by what is known so far."""
+        """Choose the features to buy, given what is known so far."""
 
     @abstractmethod
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
-        """Choose one of the available actions (at least one is)."""
+        """Choose one of the available actions; at least one is available."""
 
     @abstractmethod
     def _update(
@@ -219,20 +275,11 @@ class Policy(ABC):
     ) -> None:
         """Learn from a validated round."""
 
-    def _for_sale(self, purchase: Purchase, known: Observation) -> Purchase:
-        """Return the purchase without what is settled, and with what is sold together with it."""
-        settled = known.settled
-        mask = purchase.mask & ~settled
-        for bundle in self._bundles:
-            if mask[bundle].any():
-                mask[bundle] = ~settled[bundle]
-        return Purchase.unchecked(mask, purchase.purpose)
-
     def _allowed(self, name: str) -> Constraint:
         if name not in self.allowed:
             raise InvalidParameter(
-                f"{type(self).__name__} does not say what its parameter {name!r} may be: add it to "
-                f"`allowed`, for instance allowed = {{{name!r}: Real(0)}}."
+                f"{type(self).__name__} does not declare the range of its parameter {name!r}: add "
+                f"it to `allowed`, for instance allowed = {{{name!r}: Real(0)}}."
             )
         return self.allowed[name]
 
@@ -263,9 +310,8 @@ class Policy(ABC):
             )
         if not mask.any():
             raise InvalidAction("no action is available: at least one must be, or skip the round.")
-        mask.flags.writeable = (
-            False  # as the mask of all actions is: compiled code tells them apart
-        )
+        # Compiled code distinguishes writable from read-only arrays: one version is enough.
+        mask.flags.writeable = False
         return mask
 
     def _is_action(self, action: Any) -> bool:
@@ -284,25 +330,17 @@ class Policy(ABC):
         names = () if self.problem.outcomes is None else self.problem.outcomes.names
         if not (is_whole(outcome) and 0 <= outcome < len(names)):
             raise InvalidReward(
-                f"outcome {outcome!r}: the problem declares {len(names)} outcomes, counted from 0; "
-                "report one of them, or None if it is not known."
+                f"outcome {outcome!r}: the problem declares {len(names)} outcomes, counted from 0, "
+                "so report one of them, or None if the outcome is not known."
             )
 
     def _require_reward(self, reward: float) -> None:
         if not 0 <= as_float(reward) <= 1:
             raise InvalidReward(
-                f"reward {reward!r} is not a number in [0, 1], where every confidence bound "
-                "assumes it to be: rescale rewards before you report them."
+                f"reward {reward!r} is not a number in [0, 1], which every confidence bound "
+                "assumes: rescale rewards before you report them."
             )
 
     def __repr__(self) -> str:
         settings = "".join(f"{name}={value!r}, " for name, value in self.parameters.items())
         return f"{type(self).__name__}({settings}rounds={self.rounds})"
-
-
-def _bundles(problem: Problem) -> tuple[NDArray[np.intp], ...]:
-    """Return the positions of the features that are sold together."""
-    if problem.prices is None:
-        return ()
-    bundles = problem.prices.bundles
-    return tuple(np.array([problem.feature_index(name) for name in it.features]) for it in bundles)

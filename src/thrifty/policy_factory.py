@@ -1,4 +1,4 @@
-"""Policies from names, from policy.toml and from saved agents."""
+"""Make policies from names, from policy.toml and from saved agents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from thrifty.simulation import policy_maker, require_parameters
 from thrifty.specification import PolicySpec
 
 AGENT, FORMAT = "agent", 2
-"""The kind and the format of an archive with a saved agent; release 0.1 wrote no format."""
+"""Kind and format of an archive with a saved agent; release 0.1 wrote no format."""
 
 
 def policy_from_name(
@@ -37,7 +37,7 @@ def policy_from_name(
     seed: Seed,
     parameters: Mapping[str, Any],
 ) -> Policy:
-    """Make the policy of this name or class; amounts of money become its own scale."""
+    """Make a policy from its name or class; amounts of money are converted to its scale."""
     make = policy_maker(policy)
     require_parameters(make, parameters)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
@@ -45,15 +45,15 @@ def policy_from_name(
         return make(problem, seed=seed, **scaled_parameters(make, problem, parameters))
     except TypeError as error:
         raise InvalidParameter(
-            f"{name} cannot be made with parameters {sorted(parameters)} ({error}): give the agent "
-            "exactly those that the policy takes."
+            f"{name} cannot be made with the parameters {sorted(parameters)} ({error}): give the "
+            "agent exactly the parameters that the policy takes."
         ) from error
 
 
 def scaled_parameters(
     make: Callable[..., Policy], problem: Problem, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the parameters as a policy takes them: amounts of money on its own scale."""
+    """Return the parameters with amounts of money converted to the policy's scale."""
     kind: Any = getattr(make, "__self__", make)  # NCCUCRL2.published is a method of its class
     amounts: frozenset[str] = getattr(kind, "amounts", frozenset())
     return {
@@ -63,51 +63,52 @@ def scaled_parameters(
 
 
 def policy_from_saved_agent(spec: PolicySpec, data: bytes) -> Policy:
-    """Return the policy of a saved agent, for the problem of the specification."""
+    """Restore the policy of a saved agent, for the problem of the specification."""
     manifest, state = unpack_archive(data, Path(f"the saved agent of {spec.name!r}"))
     require_agent(manifest, f"the saved agent of {spec.name!r}")
     saved = manifest["policy"]
-    shape = _shape if "format" in manifest else _former_shape
-    theirs = (shape(Problem.from_dict(manifest["problem"])), saved["name"])
-    if theirs != (shape(spec.problem), spec.policy):
+    signature = _signature if "format" in manifest else _signature_0_1
+    saved_signature = (signature(Problem.from_dict(manifest["problem"])), saved["name"])
+    if saved_signature != (signature(spec.problem), spec.policy):
         raise InvalidSpec(
             f"the saved agent is a {saved['class']} for other features, levels, edges, actions, "
-            "another range of rewards or another policy than the file says: save it anew, or "
-            "correct the file."
+            "another range of rewards or another policy than the file declares: save another agent "
+            "or correct the file."
         )
     wanted = scaled_parameters(policy_named(spec.policy), spec.problem, spec.parameters)
     for name, value in wanted.items():
         before = saved["parameters"].get(name)
         if before != value and not _nearly(before, value):
             raise InvalidParameter(
-                f"{name} = {value!r} on the policy's own scale, and the saved agent was made with "
-                f"{before!r}: leave it out, or save an agent anew."
+                f"{name} = {value!r} on the policy's scale, but the saved agent was made with "
+                f"{before!r}: leave {name} out, or save another agent."
             )
     return restore_policy(spec.problem, saved, state, None)
 
 
 def require_agent(manifest: Mapping[str, Any], where: str) -> None:
-    """Refuse an archive that does not hold an agent of this release or of 0.1."""
+    """Raise `SaveError` unless the archive contains an agent of this release or of 0.1."""
     if manifest.get("kind") != AGENT:
         raise ForeignFile(
-            f"{where} holds {manifest.get('kind')!r}, not an agent: give a file that Agent.save "
-            "wrote."
+            f"{where} contains {manifest.get('kind')!r}, not an agent: give a file written by "
+            "Agent.save."
         )
     if manifest.get("format", FORMAT) != FORMAT:
         raise UnsupportedVersion(
-            f"{where} has format {manifest['format']!r}, and this release reads format {FORMAT}: "
+            f"{where} has format {manifest['format']!r}, but this release reads format {FORMAT}: "
             "load it with the release that saved it."
         )
 
 
-def _shape(problem: Problem) -> tuple[Any, ...]:
-    """Return what a policy's codes and numbers mean; prices may have changed since it was saved."""
+def _signature(problem: Problem) -> tuple[Any, ...]:
+    """Return what gives a policy's codes and numbers their meaning; prices may change."""
     return problem.features, problem.actions, (problem.rewards.low, problem.rewards.high)
 
 
-def _former_shape(problem: Problem) -> tuple[Any, ...]:
-    """Return what release 0.1 saved of it."""
-    return tuple((it.name, it.levels) for it in problem.features), problem.actions
+def _signature_0_1(problem: Problem) -> tuple[Any, ...]:
+    """Return the part of the signature that release 0.1 saved."""
+    features = tuple((feature.name, feature.levels) for feature in problem.features)
+    return features, problem.actions
 
 
 def _is_number(value: Any) -> bool:
@@ -115,7 +116,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _nearly(one: Any, other: Any) -> bool:
-    """Whether they are the same number but for the rounding of a scale."""
+    """Return True if both are the same number up to rounding errors."""
     return _is_number(one) and _is_number(other) and math.isclose(one, other)
 
 
@@ -125,10 +126,10 @@ def restore_policy(
     state: Mapping[str, NDArray[Any]],
     factory: Callable[..., Policy] | None,
 ) -> Policy:
-    """Make a policy again from what `Agent.save` wrote of it."""
+    """Make a policy from the description and the state that `Agent.save` wrote."""
     if factory is None and saved["name"] is None:
         raise SaveError(
-            f"the file holds a {saved['class']}, which is not in the registry, so it cannot be "
+            f"the file contains a {saved['class']}, which is not in the registry, so it cannot be "
             "made from its name: give load its class as policy=..."
         )
     make = policy_named(saved["name"]) if factory is None else factory
@@ -139,8 +140,8 @@ def restore_policy(
         if isinstance(error, ThriftyError):
             raise
         raise SaveError(
-            f"a {saved['class']} was saved, and what is made now cannot take its state "
-            f"({error!r}): load it with the class that was saved."
+            f"a {saved['class']} was saved, but its state does not fit the class that is given "
+            f"now ({error!r}): load it with the class that was saved."
         ) from error
     policy.rounds = saved["rounds"]
     _restore_generator(policy, saved["generator"])
@@ -154,7 +155,7 @@ def _restore_generator(policy: Policy, state: Mapping[str, Any]) -> None:
 
 
 def describe_policy(policy: Policy) -> dict[str, Any]:
-    """Return what `restore_policy` needs besides the state, as JSON values."""
+    """Return the description that `restore_policy` needs besides the state, as JSON values."""
     return {
         "name": registered_name(policy),
         "class": type(policy).__qualname__,

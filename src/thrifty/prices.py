@@ -1,4 +1,4 @@
-"""List prices: of single features, with setup fees that groups share, and of bundles."""
+"""List prices: single features, groups with a shared setup fee, and bundles."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ class Group:
     name : str
         Name of the group.
     features : sequence of str
-        Its features.
+        Names of its features.
     setup : float
-        Paid once a case, together with the first feature of the group that is bought.
+        Setup fee in money, paid once per case together with the first feature of the group.
+
+    Examples
+    --------
+    >>> Group("blood", ("TSH", "T3"), setup=2.10).features
+    ('TSH', 'T3')
     """
 
     name: str
@@ -37,16 +42,21 @@ class Group:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Features that are sold together at one price: who buys one gets all.
+    """Features that are sold together at one price: buying one buys all of them.
 
     Parameters
     ----------
     name : str
-        Name of the bundle. Its cost may be reported under this name.
+        Name of the bundle. You may report its cost under this name.
     features : sequence of str
-        Its features, at least two.
+        Names of its features, at least two.
     price : float, optional
-        The list price of the whole bundle.
+        List price of the whole bundle, in money.
+
+    Examples
+    --------
+    >>> Bundle("credit report", ("score", "defaults"), price=4.0).price
+    4.0
     """
 
     name: str
@@ -59,7 +69,7 @@ class Bundle:
         if len(features) < 2:
             raise InvalidProblem(
                 f"bundle {self.name!r} has the features {list(features)}: a bundle has at least "
-                "two; give a single feature its own price."
+                "two, so give a single feature its own price."
             )
         if self.price is not None:
             price = _price(self.price, f"the price of bundle {self.name!r}")
@@ -68,14 +78,23 @@ class Bundle:
 
 @dataclass(frozen=True, init=False)
 class PriceList:
-    """What it costs to look, in money: known to everybody before anything is bought.
+    """List prices in money, public before anything is bought.
 
-    What was really paid is reported case by case and is what counts; the list is the expectation.
+    The list is an expectation: what you report as paid in each case is what counts. A cost that
+    you do not report is taken from the list.
+
+    All of Thrifty follows these rules:
+
+    - A feature that is already known, or could not be obtained, is not sold again in the case.
+    - A group's setup fee is paid once per case. It is added to the cost of the first feature of the
+      group that is bought; of several bought together, to the first in the order of the problem.
+    - Whoever buys one feature of a bundle buys every feature of it that is not yet known. The price
+      of the bundle is divided equally among the features bought now.
 
     Parameters
     ----------
-    prices : mapping
-        The price of each feature. A feature that is not listed has no known price.
+    prices : mapping, optional
+        Price of each feature. A feature that is not listed has no known price.
     groups : sequence of Group
         Features that share a setup fee.
     bundles : sequence of Bundle
@@ -99,29 +118,45 @@ class PriceList:
         groups: Iterable[Group] = (),
         bundles: Iterable[Bundle] = (),
     ) -> None:
-        listed = {name: _price(it, f"the price of {name!r}") for name, it in (prices or {}).items()}
+        listed = {
+            name: _price(price, f"the price of {name!r}") for name, price in (prices or {}).items()
+        }
         object.__setattr__(self, "prices", listed)
         object.__setattr__(self, "groups", tuple(groups))
         object.__setattr__(self, "bundles", tuple(bundles))
         for what, sales in (("group", self.groups), ("bundle", self.bundles)):
-            require_distinct([it.name for it in sales], what)
-            require_distinct([name for it in sales for name in it.features], f"feature of a {what}")
+            require_distinct([sale.name for sale in sales], what)
+            features = [name for sale in sales for name in sale.features]
+            require_distinct(features, f"feature of a {what}")
         for bundle in self.bundles:
             priced = [name for name in bundle.features if name in listed]
             if priced and bundle.price is not None:
                 raise InvalidProblem(
-                    f"{priced[0]!r} has a price of its own and is in bundle {bundle.name!r}: what "
-                    "is sold together has one price, so remove one of the two."
+                    f"{priced[0]!r} has its own price and is in bundle {bundle.name!r}: a bundle "
+                    "has one price for all its features, so remove one of the two prices."
                 )
 
     def __hash__(self) -> int:
         return hash((frozenset(self.prices.items()), self.groups, self.bundles))
 
     def require_features(self, names: Sequence[str]) -> None:
-        """Refuse prices of features that the problem does not have."""
+        """Check that the list only names features of the problem.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the problem's features.
+
+        Raises
+        ------
+        InvalidProblem
+            If a price, group or bundle names another feature, or a bundle has a feature's name.
+        """
         used = [(name, "a price is given for") for name in self.prices]
-        used += [(name, f"group {it.name!r} holds") for it in self.groups for name in it.features]
-        used += [(name, f"bundle {it.name!r} holds") for it in self.bundles for name in it.features]
+        for group in self.groups:
+            used += [(name, f"group {group.name!r} contains") for name in group.features]
+        for bundle in self.bundles:
+            used += [(name, f"bundle {bundle.name!r} contains") for name in bundle.features]
         for name, where in used:
             if name not in names:
                 raise InvalidProblem(
@@ -137,34 +172,25 @@ class PriceList:
 
     @property
     def shared(self) -> set[str]:
-        """The features whose cost depends on what else is bought."""
+        """Features whose cost depends on which other features are bought."""
         grouped = {name for group in self.groups for name in group.features}
         return grouped | {name for bundle in self.bundles for name in bundle.features}
 
-    def expanded(self, names: Iterable[str]) -> list[str]:
-        """Return the names with those added that are sold together with them."""
-        wanted = dict.fromkeys(names)
-        for bundle in self.bundles:
-            if any(name in wanted for name in bundle.features):
-                wanted |= dict.fromkeys(bundle.features)
-        return list(wanted)
-
     def costs(self, names: Iterable[str], owned: Iterable[str] = ()) -> dict[str, float | None]:
-        """Return what each feature costs when these are bought together.
+        """Return the cost of each feature when these are bought together.
 
         Parameters
         ----------
         names : iterable of str
-            Features to buy now.
+            Features to buy now, in the order of the problem.
         owned : iterable of str
-            Features of the case that were bought before: their groups' setup fees are paid.
+            Features bought earlier in the case: the setup fees of their groups are paid.
 
         Returns
         -------
         dict
-            The setup fee of a group is added to the first of its features; the price of a bundle
-            is divided equally among those of its features that are bought now. None where no
-            price is listed.
+            Cost in money by feature, with setup fees and shares of bundles, or None for a feature
+            without a list price.
         """
         wanted, before = list(names), set(owned)
         costs = {name: self.prices.get(name) for name in wanted}
@@ -180,31 +206,61 @@ class PriceList:
         return costs
 
     def total(self, names: Iterable[str], owned: Iterable[str] = ()) -> float | None:
-        """Return the price of buying these features together, or None if one is not listed."""
+        """Return the total price of buying these features together.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Features to buy now.
+        owned : iterable of str
+            Features bought earlier in the case.
+
+        Returns
+        -------
+        float or None
+            Total in money, or None if a feature has no list price.
+        """
         costs = list(self.costs(names, owned).values())
-        return None if None in costs else math.fsum(it for it in costs if it is not None)
+        return None if None in costs else math.fsum(cost for cost in costs if cost is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the list as JSON values; `from_dict` reverses it."""
+        """Return the list as a dictionary of JSON values.
+
+        Returns
+        -------
+        dict
+            Input for `from_dict`.
+        """
         return {
             "prices": dict(self.prices),
             "groups": [
-                {"name": it.name, "features": list(it.features), "setup": it.setup}
-                for it in self.groups
+                {"name": group.name, "features": list(group.features), "setup": group.setup}
+                for group in self.groups
             ],
             "bundles": [
-                {"name": it.name, "features": list(it.features), "price": it.price}
-                for it in self.bundles
+                {"name": bundle.name, "features": list(bundle.features), "price": bundle.price}
+                for bundle in self.bundles
             ],
         }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> PriceList:
-        """Rebuild a list from what `to_dict` returned."""
+        """Make a price list from the output of `to_dict`.
+
+        Parameters
+        ----------
+        plain : mapping
+            Output of `to_dict`.
+
+        Returns
+        -------
+        PriceList
+            An equal price list.
+        """
         return cls(
             plain["prices"],
-            [Group(**it) for it in plain["groups"]],
-            [Bundle(**it) for it in plain["bundles"]],
+            [Group(**group) for group in plain["groups"]],
+            [Bundle(**bundle) for bundle in plain["bundles"]],
         )
 
 

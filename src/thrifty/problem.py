@@ -1,4 +1,4 @@
-"""What there is to decide: features that can be bought, actions, and what both are worth."""
+"""The problem: features that can be bought, actions, outcomes, prices and rewards."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ __all__ = ["Bundle", "Feature", "Group", "Outcomes", "PriceList", "Problem", "Re
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """The features 1..D and the actions 1..A of the paper, by name.
+    """The features and actions to choose from (1..D and 1..A in the paper).
 
     Parameters
     ----------
     features : sequence of Feature
-        What can be bought or may be known.
+        Features that can be bought, or that may be known for free.
     actions : sequence of str
-        What can be done.
+        Names of the actions.
     outcomes : Outcomes or mapping, optional
-        What can turn out to be true, and what each action then pays:
-        `{action: {outcome: money}}`.
+        Possible outcomes of a case and the reward of each action: `{action: {outcome: money}}`.
     prices : PriceList or mapping, optional
-        List prices in money. A policy may know them before it buys.
+        List prices in money. They are public: a policy may use them before it buys.
     rewards : RewardRange, optional
-        The range of rewards in money. By default that of the outcomes' table, or [0, 1].
+        Range of rewards in money. By default the range of the outcomes' rewards, or [0, 1].
 
     Examples
     --------
@@ -46,7 +45,7 @@ class Problem:
     >>> problem.n_features, problem.n_actions, problem.levels.tolist()
     (2, 2, [2, 3])
 
-    Psi_tot, the number of partial states, is a product over features of (levels + 1):
+    Psi_tot, the number of partial states, is the product over all features of (levels + 1):
 
     >>> round(np.exp(problem.log_psi_tot))
     12
@@ -78,8 +77,22 @@ class Problem:
 
     @classmethod
     def anonymous(cls, levels: Sequence[int], n_actions: int) -> Problem:
-        """Make a problem of features x1, x2, ... with levels "0", "1", ... and actions a1, a2, ...
+        """Make a problem with generated names.
 
+        Parameters
+        ----------
+        levels : sequence of int
+            Number of levels of each feature. Features are called x1, x2, ..., levels "0", "1", ...
+        n_actions : int
+            Number of actions. They are called a1, a2, ...
+
+        Returns
+        -------
+        Problem
+            The problem, without outcomes and prices.
+
+        Examples
+        --------
         >>> Problem.anonymous((2,), 2).features[0].levels
         ('0', '1')
         """
@@ -103,23 +116,39 @@ class Problem:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the features, in their order."""
+        """Names of the features, in order."""
         return tuple(feature.name for feature in self.features)
 
     @cached_property
     def levels(self) -> NDArray[np.int64]:
-        """|X_i| for every feature, shape (D,)."""
+        """Number of levels of each feature, |X_i|, shape (D,)."""
         levels = np.array([len(feature.levels) for feature in self.features], dtype=np.int64)
         levels.flags.writeable = False
         return levels
 
     @cached_property
     def log_psi_tot(self) -> float:
-        """Return log Psi_tot: Psi_tot itself overflows from a few hundred features on."""
+        """The logarithm of Psi_tot, which itself overflows from a few hundred features on."""
         return math.fsum(math.log(len(feature.levels) + 1) for feature in self.features)
 
     def feature_index(self, name: str) -> int:
-        """Return the position of the feature called `name`."""
+        """Return the position of a feature.
+
+        Parameters
+        ----------
+        name : str
+            Name of the feature.
+
+        Returns
+        -------
+        int
+            Position, counted from 0.
+
+        Raises
+        ------
+        UnknownName
+            If there is no feature with this name.
+        """
         try:
             return self._feature_positions[name]
         except (KeyError, TypeError):
@@ -127,14 +156,43 @@ class Problem:
             raise _unknown("the problem has no feature", name, known) from None
 
     def action_index(self, name: str) -> int:
-        """Return the position of the action called `name`."""
+        """Return the position of an action.
+
+        Parameters
+        ----------
+        name : str
+            Name of the action.
+
+        Returns
+        -------
+        int
+            Position, counted from 0.
+
+        Raises
+        ------
+        UnknownName
+            If there is no action with this name.
+        """
         try:
             return self._action_positions[name]
         except (KeyError, TypeError):
             raise _unknown("the problem has no action", name, self.actions) from None
 
     def list_prices(self, names: Iterable[str], owned: Iterable[str] = ()) -> list[float | None]:
-        """Return the list price of each feature if these are bought together (see `PriceList`)."""
+        """Return the list price of each feature when these are bought together.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Features to buy now, in the order of the problem.
+        owned : iterable of str
+            Features bought earlier in the case.
+
+        Returns
+        -------
+        list of float or None
+            Costs as in `PriceList.costs`, in the order of `names`.
+        """
         wanted = list(names)
         if self.prices is None:
             return [None] * len(wanted)
@@ -165,12 +223,13 @@ class Problem:
         given = list(outcomes.rewards)
         if sorted(given) != sorted(self.actions):
             raise InvalidProblem(
-                f"rewards by outcome are given for {given}, and the actions are "
-                f"{list(self.actions)}: give every action its rewards, and no others."
+                f"rewards by outcome are given for {given}, but the actions are "
+                f"{list(self.actions)}: give rewards for exactly these actions."
             )
         if given == list(self.actions):
             return outcomes
-        return Outcomes(outcomes.names, {it: outcomes.rewards[it] for it in self.actions})
+        rewards = {action: outcomes.rewards[action] for action in self.actions}
+        return Outcomes(outcomes.names, rewards)
 
     def _checked(self, prices: PriceList | Mapping[str, float] | None) -> PriceList | None:
         if prices is None:
@@ -186,19 +245,25 @@ class Problem:
         if rewards is None:
             if low == high:
                 raise InvalidProblem(
-                    f"every reward is {low:g}, so nothing depends on what is done: give each "
-                    "action its rewards by outcome."
+                    f"every reward is {low:g}, so all actions are equal: give each action its "
+                    "rewards by outcome."
                 )
             return RewardRange(low, high)
         if low < rewards.low or high > rewards.high:
             raise InvalidProblem(
-                f"the rewards by outcome go from {low:g} to {high:g}, beyond the declared range "
+                f"the rewards by outcome go from {low:g} to {high:g}, outside the declared range "
                 f"from {rewards.low:g} to {rewards.high:g}: widen the range, or leave it out."
             )
         return rewards
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the problem as JSON values; `from_dict` reverses it."""
+        """Return the problem as a dictionary of JSON values.
+
+        Returns
+        -------
+        dict
+            Input for `from_dict`.
+        """
         plain: dict[str, Any] = {
             "features": [feature.to_dict() for feature in self.features],
             "actions": list(self.actions),
@@ -214,7 +279,18 @@ class Problem:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Problem:
-        """Rebuild a problem from what `to_dict` returned."""
+        """Make a problem from the output of `to_dict`.
+
+        Parameters
+        ----------
+        plain : mapping
+            Output of `to_dict`.
+
+        Returns
+        -------
+        Problem
+            An equal problem.
+        """
         outcomes, prices, rewards = (plain.get(k) for k in ("outcomes", "prices", "rewards"))
         return cls(
             features=tuple(map(Feature.from_dict, plain["features"])),

@@ -1,4 +1,4 @@
-"""How much was lost against the oracle, and how well the actions were chosen."""
+"""Regret against the oracle, and how good the chosen actions were."""
 
 from __future__ import annotations
 
@@ -20,44 +20,59 @@ Floats = NDArray[np.float64]
 
 
 class Drawable(Protocol):
-    """A world that can be drawn from a seed, as `World` and `Replay` can."""
+    """An environment that can be drawn from a seed, such as `World` and `Replay`."""
 
     def draw(self, seed: int) -> Replay:
-        """Return the table of a seed."""
+        """Return the rounds of a seed."""
 
 
-def expected_regret(run: Run, world: Drawable | Callable[[int], Drawable]) -> Floats:
-    """Return the regret of each round by the truth's means, shape (T,) or (seeds, T).
+def expected_regret(run: Run, environment: Drawable | Callable[[int], Drawable]) -> Floats:
+    """Return the regret of each round by the true means.
 
-    `world` is what was played: a table, or for the `Runs` of `simulate` whatever was given to it;
-    then every seed is compared with the world of its own.
+    The regret of round t is `rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t)`, where
+    psi_t is the partial state that was bought or free. Given everything before round t, and so
+    I_t and the rule h_t, psi_t occurs with probability p(psi). So the expectation of
+    r_t(h_t(psi_t), psi_t) is the reward part of equation (2), and the expectation of the regret is
+    `rho*_t - rho_t` of the policy, the term of equation (6). The noise of rewards and costs is
+    removed, and only the randomness of psi_t is left, so the regret of a single round may be
+    negative. If the truth consists of the table's own means in hindsight, p is the frequency over
+    all rounds, and the equality holds as far as the rounds are exchangeable.
 
-    It is `rho*_t - (r_t(a_t, psi_t) - sum of the mean costs of I_t)`, where psi_t is the partial
-    state that was bought or free. Given everything before round t, so I_t and the rule h_t, psi_t
-    occurs with probability p(psi): the expectation of r_t(h_t(psi_t), psi_t) is the reward part of
-    equation (2), and that of the whole is `rho*_t - rho_t` of the policy, the term of equation (6).
-    The noise of rewards and costs is gone; only the chance of which psi_t comes up is left, so a
-    single round may be negative. If the truth is only the table's own means in hindsight, p is
-    the frequency over all rounds and the equality holds as well as rounds are exchangeable.
+    Parameters
+    ----------
+    run : Run or Runs
+        Result of `play` or `simulate`.
+    environment : Replay, World or callable
+        The environment that was played. For the `Runs` of `simulate`, give the same environment or
+        function of the seed that you gave to `simulate`.
 
+    Returns
+    -------
+    array of float, shape (T,) or (S, T)
+        Regret of each round, for each seed if there are several.
+
+    Examples
+    --------
     >>> from thrifty.environments import Replay
-    >>> world = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
+    >>> replay = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
     >>> blind = Run(np.zeros((2, 1), bool), np.array([0, 0]), np.array([1.0, 0.0]), np.zeros(2))
-    >>> expected_regret(blind, world).round(3).tolist()
+    >>> expected_regret(blind, replay).round(3).tolist()
     [0.4, 0.4]
     """
     require_instance(run, Run, "run", "from play or simulate")
-    if isinstance(run, Runs) and not isinstance(world, Replay):
+    if isinstance(run, Runs) and not isinstance(environment, Replay):
         pairs = zip(run, run.seeds, strict=True)
-        return np.stack([_regret_on(one, _table_of(world, seed)) for one, seed in pairs])
-    require_instance(world, Replay, "the world of one run", "such as world.draw(seed)")
-    return _regret_on(run, cast(Replay, world))
+        return np.stack([_regret_on(one, _draw(environment, seed)) for one, seed in pairs])
+    require_instance(environment, Replay, "the environment of one run", "such as world.draw(seed)")
+    return _regret_on(run, cast(Replay, environment))
 
 
-def _table_of(world: Drawable | Callable[[int], Drawable], seed: int) -> Replay:
-    draw = getattr(world, "draw", world)
+def _draw(environment: Drawable | Callable[[int], Drawable], seed: int) -> Replay:
+    draw = getattr(environment, "draw", environment)
     if not callable(draw):
-        raise InvalidTable(f"{world!r} is no world: give what was played, as simulate got it.")
+        raise InvalidTable(
+            f"{environment!r} is not an environment: give the one that simulate played."
+        )
     made: Drawable = draw(seed)
     return made.draw(seed)
 
@@ -75,14 +90,14 @@ def _regret_on(run: Run, replay: Replay) -> Floats:
 
 
 def value_of_information(replay: Replay) -> Floats:
-    """Return how much more the oracle gains in each round than the best action without a look.
+    """Return how much more the oracle gains in each round than the best action without features.
 
-    Both by the truth's means, shape (T,): what is at stake for a policy that buys features. The
-    best action may be another one in every period.
+    Both gains use the true means, and the best action may differ between periods. The result, of
+    shape (T,), is what a policy that buys features can win.
 
     >>> from thrifty.environments import Replay
-    >>> world = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
-    >>> value_of_information(world).round(3).tolist()
+    >>> replay = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
+    >>> value_of_information(replay).round(3).tolist()
     [0.4, 0.4]
     """
     truth, plan = replay.truth, replay.truth.oracle_plan
@@ -92,10 +107,22 @@ def value_of_information(replay: Replay) -> Floats:
 
 
 def realised_regret(run: Run, oracle_run: Run) -> Floats:
-    """Return the oracle's gain minus the run's, round by round: the paper's figures.
+    """Return the gain of the oracle minus the gain of the run, as in the paper's figures.
 
-    One oracle may be compared with the runs of many seeds.
+    Parameters
+    ----------
+    run : Run or Runs
+        Result of `play` or `simulate`.
+    oracle_run : Run or Runs
+        Result of the oracle on the same rounds: one run, or one for each seed.
 
+    Returns
+    -------
+    array of float, shape (T,) or (S, T)
+        Regret of each round, for each seed if there are several.
+
+    Examples
+    --------
     >>> one = Run(np.ones((1, 1), bool), np.array([0]), np.array([1.0]), np.array([0.25]))
     >>> other = Run(np.zeros((1, 1), bool), np.array([1]), np.array([0.0]), np.array([0.0]))
     >>> realised_regret(other, one).tolist()
@@ -104,17 +131,27 @@ def realised_regret(run: Run, oracle_run: Run) -> Floats:
     ours, theirs = run.gains.shape, oracle_run.gains.shape
     if theirs not in (ours, ours[-1:]):
         raise InvalidTable(
-            f"gains of shape {ours} against the oracle's {theirs}: compare runs of the same rounds "
-            "and seeds, or one run of the oracle with all."
+            f"the gains have shape {ours} and those of the oracle {theirs}: give runs of the same "
+            "rounds and seeds, or one run of the oracle."
         )
     return oracle_run.gains - run.gains
 
 
 def accuracy_by_observations(run: Run) -> Floats:
-    """Return the mean reward of the rounds with at most 0, 1, ..., D features bought.
+    """Return the mean reward of the rounds with at most 0, 1, ..., D features bought (Fig. 6).
 
-    It is Fig. 6 of the paper, shape (D + 1,) or (seeds, D + 1); nan where there are no such rounds.
+    Parameters
+    ----------
+    run : Run or Runs
+        Result of `play` or `simulate`.
 
+    Returns
+    -------
+    array of float, shape (D + 1,) or (S, D + 1)
+        Mean rewards, for each seed if there are several; nan where there are no such rounds.
+
+    Examples
+    --------
     >>> run = Run(np.array([[True], [True]]), np.zeros(2, int), np.array([1.0, 0.0]), np.zeros(2))
     >>> accuracy_by_observations(run).tolist()
     [nan, 0.5]
@@ -130,26 +167,27 @@ def accuracy_by_observations(run: Run) -> Floats:
 def _mean_rewards(
     run: Run, known: NDArray[np.bool_], truth: Truth, states: NDArray[np.intp]
 ) -> Floats:
-    told = known & truth.relevant
-    columns = told[..., truth.relevant]  # few, since an oracle is to be had
+    informative = known & truth.relevant
+    # An oracle exists only for a few relevant features, so their masks fit into an integer.
+    columns = informative[..., truth.relevant]
     masks = columns @ (1 << np.arange(columns.shape[-1]))
     means = np.empty(run.actions.shape)
     for number in np.unique(masks):
         where = np.nonzero(masks == number)
         t = where[-1]
-        psi, rewards = _of_set(truth, tuple(told[where][0]))
+        psi, rewards = _partial_states(truth, tuple(informative[where][0]))
         means[where] = rewards[truth.reward_piece[t], run.actions[where], psi[states[t]]]
     return means
 
 
-@lru_cache(maxsize=128)  # several runs of one world buy the same sets
-def _of_set(truth: Truth, mask: tuple[bool, ...]) -> tuple[NDArray[np.int64], Floats]:
+@lru_cache(maxsize=128)  # several runs of one environment buy the same sets
+def _partial_states(truth: Truth, mask: tuple[bool, ...]) -> tuple[NDArray[np.int64], Floats]:
     return truth.partial_states(mask), truth.mean_rewards(mask)
 
 
-@lru_cache(maxsize=4)  # several runs of one world come one after the other
+@lru_cache(maxsize=4)  # several runs of one environment come one after the other
 def _states(replay: Replay) -> NDArray[np.intp]:
-    """Return which of the truth's states every round has."""
+    """Return the index of each round's state in the truth."""
     truth = replay.truth
     strides = strides_of(truth.levels, truth.relevant)
     keys = truth.states @ strides
@@ -161,7 +199,7 @@ def _states(replay: Replay) -> NDArray[np.intp]:
         t = int(np.argmax(unknown))
         raise InvalidTable(
             f"round {t} has the state {replay.contexts[t].tolist()}, which the truth does not "
-            "list: a truth must know every state that occurs."
+            "list: add every state that occurs to the truth."
         )
     return places
 
@@ -174,6 +212,6 @@ def _require_of(run: Run, replay: Replay) -> None:
         )
     if not (run.rewards == replay.rewards[np.arange(run.rounds), run.actions]).all():
         raise InvalidTable(
-            "the run has other rewards than this table pays for its actions: give the table that "
-            "was played; if every seed had one of its own, give the world that simulate got."
+            "the rewards of the run are not those of this table: give the table that was played "
+            "or, if every seed has its own, the environment that simulate played."
         )

@@ -1,4 +1,4 @@
-"""What passes between a policy and an environment: frozen records of one round, and of many."""
+"""Immutable records of rounds: purchases, observations, and the arrays of whole runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thrifty.problem import Problem
 
 
 def as_array(values: ArrayLike, error: type[InvalidInput]) -> NDArray[Any]:
-    """Return a copy of the values as an array, or raise `error` if they make none."""
+    """Return a copy of the values as an array, or raise `error` if that is impossible."""
     try:
         return np.array(values)
     except (TypeError, ValueError) as reason:
@@ -30,9 +30,7 @@ def as_array(values: ArrayLike, error: type[InvalidInput]) -> NDArray[Any]:
 
 def _whole_purpose(purpose: int, error: type[InvalidInput]) -> int:
     if not (is_whole(purpose) and -(2**63) <= purpose < 2**63):
-        raise error(
-            f"purpose {purpose!r}: it is the policy's own note, kept as a 64-bit whole number."
-        )
+        raise error(f"purpose {purpose!r}: a purpose is stored as a 64-bit integer, so give one.")
     return int(purpose)
 
 
@@ -43,11 +41,18 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False, slots=True, init=False)
 class Purchase:
-    """The observation set I_t, as a mask over the features, and why it is bought.
+    """The features to buy, the observation set I_t.
 
-    `purpose` is the policy's own note; it comes back to the policy, unchanged, in the
-    `Observation`, so that nobody has to remember an open round.
+    Parameters
+    ----------
+    mask : array_like of bool, shape (D,)
+        True for each feature to buy.
+    purpose : int
+        A note of the policy to itself. It comes back unchanged in the `Observation`, so the policy
+        does not have to remember open rounds.
 
+    Examples
+    --------
     >>> Purchase([True, False]).mask.tolist()
     [True, False]
     """
@@ -59,15 +64,28 @@ class Purchase:
         mask = as_array(mask, InvalidPurchase)
         if mask.dtype != np.bool_ or mask.ndim != 1:
             raise InvalidPurchase(
-                f"a purchase's mask has dtype {mask.dtype} and shape {mask.shape}: it says for "
-                "each feature whether to buy it, so give one True or False per feature."
+                f"the mask of a purchase has dtype {mask.dtype} and shape {mask.shape}: give one "
+                "True or False per feature."
             )
         object.__setattr__(self, "purpose", _whole_purpose(purpose, InvalidPurchase))
         object.__setattr__(self, "mask", _frozen(mask))
 
     @classmethod
     def unchecked(cls, mask: NDArray[np.bool_], purpose: int) -> Purchase:
-        """Return a purchase of a mask that is known to be right; it is not copied."""
+        """Make a purchase without checking or copying its mask.
+
+        Parameters
+        ----------
+        mask : array of bool, shape (D,)
+            True for each feature to buy. The array becomes read-only.
+        purpose : int
+            Note of the policy to itself.
+
+        Returns
+        -------
+        Purchase
+            The purchase.
+        """
         purchase = object.__new__(cls)
         object.__setattr__(purchase, "purpose", purpose)
         object.__setattr__(purchase, "mask", _frozen(mask))
@@ -75,36 +93,56 @@ class Purchase:
 
     @classmethod
     def nothing(cls, problem: Problem) -> Purchase:
-        """Buy no feature."""
+        """Return the purchase of no feature.
+
+        Parameters
+        ----------
+        problem : Problem
+            Determines the number of features.
+
+        Returns
+        -------
+        Purchase
+            An empty purchase.
+        """
         return cls(np.zeros(problem.n_features, dtype=np.bool_))
 
     @classmethod
     def everything(cls, problem: Problem) -> Purchase:
-        """Buy every feature."""
+        """Return the purchase of every feature.
+
+        Parameters
+        ----------
+        problem : Problem
+            Determines the number of features.
+
+        Returns
+        -------
+        Purchase
+            A purchase of all features.
+        """
         return cls(np.ones(problem.n_features, dtype=np.bool_))
 
 
 @dataclass(frozen=True, eq=False, slots=True, init=False)
 class Observation:
-    """The partial state psi_t of equation (1), and what was paid for it.
+    """What is known about a round, the partial state psi_t of equation (1), and its costs.
 
     A feature is in one of four states:
 
-    ===================  ==========  =============
-    state                code        cost
-    ===================  ==========  =============
-    bought at a price    0, 1, ...   the price
-    known for free       0, 1, ...   nan
-    could not be had     -1          what was paid
-    not known            -1          nan
-    ===================  ==========  =============
+    | state                       | code      | cost          |
+    |-----------------------------|-----------|---------------|
+    | bought                      | 0, 1, ... | price paid    |
+    | known for free              | 0, 1, ... | nan           |
+    | bought, but not obtained    | -1        | price paid    |
+    | not known                   | -1        | nan           |
 
     Parameters
     ----------
     codes : array_like of int, shape (D,)
-        Codes count levels from 0; -1 stands for N/A.
+        Code of each feature, counted from 0, or -1 (N/A).
     costs : array_like of float, shape (D,)
-        What was paid for each feature, or nan.
+        Price paid for each feature, or nan.
     purpose : int
         The purpose of the latest `Purchase`.
 
@@ -131,7 +169,22 @@ class Observation:
     def unchecked(
         cls, codes: NDArray[np.int64], costs: NDArray[np.float64], purpose: int
     ) -> Observation:
-        """Return an observation of arrays that are known to be right; they are not copied."""
+        """Make an observation without checking or copying its arrays.
+
+        Parameters
+        ----------
+        codes : array of int, shape (D,)
+            Code of each feature, or -1. The array becomes read-only.
+        costs : array of float, shape (D,)
+            Price paid for each feature, or nan. The array becomes read-only.
+        purpose : int
+            The purpose of the latest `Purchase`.
+
+        Returns
+        -------
+        Observation
+            The observation.
+        """
         observation = object.__new__(cls)
         object.__setattr__(observation, "purpose", purpose)
         object.__setattr__(observation, "codes", _frozen(codes))
@@ -140,14 +193,39 @@ class Observation:
 
     @classmethod
     def nothing(cls, problem: Problem) -> Observation:
-        """Return the observation of a case of which nothing is known."""
+        """Return the observation in which nothing is known.
+
+        Parameters
+        ----------
+        problem : Problem
+            Determines the number of features.
+
+        Returns
+        -------
+        Observation
+            An empty observation.
+        """
         n = problem.n_features
         return cls.unchecked(np.full(n, -1), np.full(n, np.nan), 0)
 
     @classmethod
     def from_free(cls, problem: Problem, codes: Mapping[int, int]) -> Observation:
-        """Return what is known before anything is bought: codes by the features' positions.
+        """Return the observation in which only free values are known.
 
+        Parameters
+        ----------
+        problem : Problem
+            Determines the number of features.
+        codes : mapping
+            Codes of the free values, by position of the feature.
+
+        Returns
+        -------
+        Observation
+            The observation before anything is bought.
+
+        Examples
+        --------
         >>> Observation.from_free(Problem.anonymous((2, 3), 2), {1: 2}).codes.tolist()
         [-1, 2]
         """
@@ -158,12 +236,12 @@ class Observation:
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """D(psi), the features that are known: bought, or free."""
+        """The features that are known, bought or free: D(psi)."""
         return self.codes >= 0
 
     @property
     def bought(self) -> NDArray[np.bool_]:
-        """The features that were bought and could be had."""
+        """The features that were bought and obtained."""
         return (self.codes >= 0) & ~np.isnan(self.costs)
 
     @property
@@ -173,12 +251,13 @@ class Observation:
 
     @property
     def settled(self) -> NDArray[np.bool_]:
-        """The features that cannot be bought any more: known, or not to be had."""
+        """The features that cannot be bought any more: known, or bought and not obtained."""
         return (self.codes >= 0) | ~np.isnan(self.costs)
 
     @property
     def total_cost(self) -> float:
-        """The sum of what was paid, added up in the order of the features as the kernels do."""
+        """The sum of all prices paid."""
+        # In the order of the features, as the kernels add, so that both give the same bits.
         return reduce(add, self.costs[~np.isnan(self.costs)].tolist(), 0.0)
 
 
@@ -193,22 +272,36 @@ def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
     for code, cost in zip(codes.tolist(), costs.tolist(), strict=True):
         if not -1 <= code < 2**63:
             raise InvalidObservation(
-                f"code {code} in {codes.tolist()}: levels are counted from 0 and -1 means not "
+                f"code {code} in {codes.tolist()}: codes count levels from 0, and -1 means not "
                 "known."
             )
         if not (0 <= cost < math.inf or math.isnan(cost)):
             raise InvalidObservation(
-                f"a cost of {cost} in {costs.tolist()}: a cost is a finite number of at least 0, "
-                "or nan where nothing was bought; anything else would spoil every later estimate."
+                f"a cost of {cost} in {costs.tolist()}: anything but a finite number of at least "
+                "0 would distort every later estimate; use nan where nothing was bought."
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """T rounds played: who bought what, did what, got what.
+    """The arrays of T rounds, as `play` returns them.
 
-    `observed` is the mask of what was bought, shape (T, D), without what was known for free;
-    `actions`, `rewards`, `costs` and `gains` have shape (T,).
+    Parameters
+    ----------
+    observed : array of bool, shape (T, D)
+        True for each feature that was bought. Free features are not included.
+    actions : array of int, shape (T,)
+        Actions taken.
+    rewards : array of float, shape (T,)
+        Rewards in [0, 1].
+    costs : array of float, shape (T,)
+        Total cost of the features bought in each round.
+
+    Examples
+    --------
+    >>> run = Run(np.array([[True]]), np.array([0]), np.array([1.0]), np.array([0.25]))
+    >>> run.gains.tolist(), run.rounds
+    ([0.75], 1)
     """
 
     observed: NDArray[np.bool_]
@@ -218,7 +311,7 @@ class Run:
 
     @property
     def gains(self) -> NDArray[np.float64]:
-        """Reward minus cost, round by round."""
+        """Reward minus cost of each round."""
         return self.rewards - self.costs
 
     @property
@@ -229,9 +322,23 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Runs(Run):
-    """The arrays of a `Run` with a first axis of seeds.
+    """The runs of several seeds, as `simulate` returns them.
 
-    Indexing and iterating give the single runs, in the order of `seeds`.
+    The arrays are those of a `Run` with a first axis for the seeds. Index or iterate to get the
+    single runs, in the order of `seeds`.
+
+    Parameters
+    ----------
+    observed : array of bool, shape (S, T, D)
+        True for each feature that was bought.
+    actions : array of int, shape (S, T)
+        Actions taken.
+    rewards : array of float, shape (S, T)
+        Rewards in [0, 1].
+    costs : array of float, shape (S, T)
+        Total cost of the features bought in each round.
+    seeds : tuple of int
+        The seeds, in the order of the first axis.
     """
 
     seeds: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Where randomness comes from: `numpy.random.SeedSequence`, and nothing else."""
+"""Seeds: all randomness comes from `numpy.random.SeedSequence`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """Return the generator that `seed` stands for.
+    """Return the random generator of a seed.
 
     >>> generator(7).random() == generator(7).random()
     True
@@ -40,9 +40,10 @@ def policy_seed(seed: int) -> np.random.SeedSequence:
 
 
 def policy_generator(seed: Seed) -> np.random.Generator:
-    """Return a policy's generator: a whole number stands for `policy_seed` of it.
+    """Return the random generator of a policy.
 
-    So `UCB1(problem, seed=3)` draws what `simulate(..., seeds=[3])` draws.
+    An integer is replaced by its `policy_seed`, so `UCB1(problem, seed=3)` draws the same numbers
+    as `simulate(..., seeds=[3])`.
     """
     drawn = generator(seed)
     if isinstance(seed, numbers.Integral):

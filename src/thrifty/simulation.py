@@ -35,14 +35,37 @@ def simulate(
     progress: Callable[[int], None] | None = None,
     **params: Any,
 ) -> Runs:
-    """Play the policy called `name`, or made by `name`, once for every seed.
+    """Play a policy once for every seed, compiled if possible and in parallel.
 
-    `environment` is drawn anew for every seed if it draws anything (a table that is replayed does
-    not), or it is a function that makes the environment of a seed, such as `nursery.shuffled`.
-    Policy and world get streams of their own from each seed, and the world's does not depend on
-    the policy, so runs of two policies are paired. Results do not depend on `workers`, the number
-    of threads (by default one per core). `progress` is called with each seed once it is done.
+    Policy and environment get independent random streams from each seed. The stream of the
+    environment does not depend on the policy, so runs of two policies with the same seeds are
+    paired. Results do not depend on the number of workers.
 
+    Parameters
+    ----------
+    name : str or callable
+        Name of a policy in the registry, or a class or function that makes one.
+    environment : Environment or callable
+        An environment, drawn again for every seed if it is random, or a function that makes the
+        environment of a seed, such as `nursery.shuffled`.
+    seeds : iterable of int
+        One run is played for each seed.
+    workers : int, optional
+        Number of threads. By default one per core.
+    rounds : int, optional
+        Number of rounds. By default all rounds of the environment.
+    progress : callable, optional
+        Called with each seed when its run is finished.
+    **params
+        Parameters of the policy.
+
+    Returns
+    -------
+    Runs
+        Purchases, actions, rewards and costs, with a first axis for the seeds.
+
+    Examples
+    --------
     >>> from thrifty.environments import nursery
     >>> runs = simulate("sw-ucb", nursery.published(), seeds=[0], alpha=0.1, tau=100)
     >>> float(runs.gains.sum())

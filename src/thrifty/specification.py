@@ -1,4 +1,4 @@
-"""Everything that a policy's decisions rest on, besides what it has learnt."""
+"""`PolicySpec`: the content of a policy.toml."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from thrifty.problem import Feature, Outcomes, PriceList, Problem, RewardRange
 
 DEFAULT_TENANT = "default"
 COST_LIMIT = 10
-"""A cost above this multiple of the range of rewards is refused as a slip."""
+"""A cost above this multiple of the range of rewards is rejected as a typing error."""
 CONTRACT = 2
-"""Marks specifications of this contract; release 0.1 wrote no such mark."""
+"""Version of the specification; release 0.1 wrote none."""
 WEEK = 7 * 86400.0
 
 
 @dataclass(frozen=True)
 class RewardRule:
-    """Which of a case's rewards count, and what happens at its deadline.
+    """Which rewards of a case count, and what happens at its deadline.
 
     Parameters
     ----------
     rule : str
-        `first` learns at once from the first reward. `last` and `sum` wait for the deadline.
+        `first` learns from the first reward immediately. `last` and `sum` wait for the deadline.
     deadline : float
-        Seconds from the opening of a case.
+        Seconds from the opening of a case to its deadline.
     default : float, optional
-        The reward of a case that has acted and has no reward at its deadline. Without it such a
-        case teaches nothing.
+        Reward of a case that has an action but no reward at its deadline. Without a default, the
+        policy learns nothing from such a case.
     learn_late : bool
-        Whether a reward after the deadline is learnt, if nothing was learnt from the case before.
+        True if the policy learns from a reward after the deadline, provided that it has learnt
+        nothing from the case before.
     """
 
     rule: str = "first"
@@ -49,22 +50,24 @@ class PolicySpec:
 
     Parameters
     ----------
-    name, tenant : str
-        Together they identify the policy.
+    name : str
+        Name of the policy, unique for its tenant.
     policy : str
-        Name in the registry of policies.
+        Name of the kind of policy in the registry.
     problem : Problem
         Features, actions, outcomes, prices and the range of rewards.
     free : tuple of str
-        Features that come with every case.
+        Features whose values come with every case.
     seed : int
         Random numbers depend on it and on the case.
     parameters : mapping
-        Parameters of the policy; amounts are in money.
+        Parameters of the policy. Amounts are in money.
     rule : RewardRule
         Which rewards count.
+    tenant : str
+        Owner of the policy.
     columns : mapping
-        Table columns that a feature stands for, if they have other names.
+        Table columns of a feature, if they have other names.
     agent : bytes, optional
         A saved agent to start from.
     """
@@ -92,25 +95,25 @@ class PolicySpec:
 
     @property
     def max_cost(self) -> float:
-        """The largest cost that is accepted."""
+        """Largest cost that is accepted."""
         return COST_LIMIT * self.problem.rewards.span
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the whole specification, the saved agent included."""
+        """Fingerprint of the whole specification, including the saved agent."""
         return self._digest(self.to_dict())
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """The fingerprint, and the one that release 0.1 gave to the same file.
+        """The fingerprint, and the one that release 0.1 computed for the same file.
 
-        That release kept neither outcomes nor the levels of missing values.
+        Release 0.1 stored neither outcomes nor the levels of missing values.
         """
         added = ("contract", "outcomes")
         former = {key: value for key, value in self.to_dict().items() if key not in added}
         former["features"] = [
-            {key: value for key, value in it.items() if key != "missing"}
-            for it in former["features"]
+            {key: value for key, value in feature.items() if key != "missing"}
+            for feature in former["features"]
         ]
         return self.digest, self._digest(former)
 
@@ -119,7 +122,7 @@ class PolicySpec:
         return hashlib.sha256(text + (self.agent or b"")).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the saved agent as JSON values; `from_dict` reverses it."""
+        """Return everything except the saved agent as JSON values, the input for `from_dict`."""
         problem, prices = self.problem, self.problem.prices or PriceList()
         sales = prices.to_dict()
         plain: dict[str, Any] = {
@@ -129,7 +132,7 @@ class PolicySpec:
             "policy": self.policy,
             "parameters": dict(self.parameters),
             "seed": self.seed,
-            "features": [self._plain_feature(it, prices) for it in problem.features],
+            "features": [self._feature_to_dict(feature, prices) for feature in problem.features],
             "actions": list(problem.actions),
             "rewards": {
                 "unit": self.unit,
@@ -148,7 +151,7 @@ class PolicySpec:
             plain["outcomes"] = problem.outcomes.to_dict()
         return plain
 
-    def _plain_feature(self, feature: Feature, prices: PriceList) -> dict[str, Any]:
+    def _feature_to_dict(self, feature: Feature, prices: PriceList) -> dict[str, Any]:
         plain: dict[str, Any] = {
             "name": feature.name,
             "levels": list(feature.levels),
@@ -164,11 +167,12 @@ class PolicySpec:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], agent: bytes | None = None) -> PolicySpec:
-        """Rebuild a specification from what `to_dict` returned, in this release or in 0.1."""
+        """Make a specification from the output of `to_dict`, of this release or of 0.1."""
         outcomes, features = plain.get("outcomes"), plain["features"]
-        listed = {it["name"]: it["price"] for it in features if it["price"] is not None}
-        groups = [Group(**it) for it in plain.get("groups", ())]
-        bundles = [Bundle(**it) for it in plain.get("bundles", ())]
+        prices = {feature["name"]: feature["price"] for feature in features}
+        listed = {name: price for name, price in prices.items() if price is not None}
+        groups = [Group(**group) for group in plain.get("groups", ())]
+        bundles = [Bundle(**bundle) for bundle in plain.get("bundles", ())]
         problem = Problem(
             features=tuple(map(Feature.from_dict, features)),
             actions=tuple(plain["actions"]),
@@ -183,8 +187,12 @@ class PolicySpec:
             parameters=plain["parameters"],
             seed=plain["seed"],
             problem=problem,
-            free=tuple(it["name"] for it in features if it["free"]),
+            free=tuple(feature["name"] for feature in features if feature["free"]),
             rule=RewardRule(**plain["reward_rule"]),
-            columns={it["name"]: tuple(it["columns"]) for it in features if it["columns"]},
+            columns={
+                feature["name"]: tuple(feature["columns"])
+                for feature in features
+                if feature["columns"]
+            },
             agent=agent,
         )

@@ -1,6 +1,6 @@
-"""The paper's confidence radii, and the regret bounds of its theorems with every constant.
+"""The paper's confidence radii, and the regret bounds of its theorems with all constants.
 
-docs/theory.md derives the constants, and says where they differ from the paper's and why.
+The page "The theorems" derives the constants, and explains where they differ from the paper.
 """
 
 from __future__ import annotations
@@ -14,8 +14,21 @@ from thrifty.problem import Problem
 
 @dataclass(frozen=True)
 class Setting:
-    """What the radii and the bounds depend on: T, w, delta and the size of the problem.
+    """The quantities on which radii and bounds depend.
 
+    Parameters
+    ----------
+    problem : Problem
+        Its numbers of features, levels and actions count.
+    horizon : int
+        Number of rounds, T.
+    window : int
+        Length of the window in rounds, w.
+    delta : float
+        Error probability, between 0 and 1.
+
+    Examples
+    --------
     >>> setting = Setting(Problem.anonymous((2, 3), 2), horizon=1000, window=100, delta=0.05)
     >>> round(setting.reward_radius(400), 3), round(setting.cost_radius(400), 3)
     (0.21, 0.276)
@@ -36,7 +49,7 @@ class Setting:
 
     @property
     def reward_log(self) -> float:
-        """log(T A Psi_tot w / delta)."""
+        """The logarithm log(T A Psi_tot w / delta)."""
         return (
             math.log(self.horizon)
             + math.log(self.problem.n_actions * self.window / self.delta)
@@ -45,26 +58,61 @@ class Setting:
 
     @property
     def cost_log(self) -> float:
-        """log(T D w / delta)."""
+        """The logarithm log(T D w / delta)."""
         return math.log(self.horizon) + math.log(self.problem.n_features * self.window / self.delta)
 
     @property
     def probability_log(self) -> float:
-        """log(2 T |P(D)| / delta)."""
+        """The logarithm log(2 T |P(D)| / delta)."""
         return math.log(2 * self.horizon / self.delta) + self.problem.n_features * math.log(2)
 
     def reward_radius(self, count: int) -> float:
-        """C(a, psi; w) = min{1, sqrt(log(T A Psi_tot w / delta) / N)}, N = max{1, count}."""
+        """Return C(a, psi; w) = min{1, sqrt(log(T A Psi_tot w / delta) / N)}.
+
+        Parameters
+        ----------
+        count : int
+            Number of observations; N = max{1, count}.
+
+        Returns
+        -------
+        float
+            Confidence radius of a mean reward.
+        """
         return min(1.0, math.sqrt(self.reward_log / max(1, count)))
 
     def cost_radius(self, count: int, *, most: float = 1.0) -> float:
-        """C(i; w) = min{1, sqrt(2 log(T D w / delta) / N)}, N = max{1, count}."""
+        """Return C(i; w) = min{1, sqrt(2 log(T D w / delta) / N)}.
+
+        Parameters
+        ----------
+        count : int
+            Number of observations; N = max{1, count}.
+        most : float
+            Upper limit of the radius.
+
+        Returns
+        -------
+        float
+            Confidence radius of a mean cost.
+        """
         return min(most, math.sqrt(2 * self.cost_log / max(1, count)))
 
     def probability_radius(self, count: int, *, most: float = 1.0) -> float:
-        """C(I) = min{1, sqrt(2 Psi_tot log(2 T |P(D)| / delta) / N)}, N = max{1, count}.
+        """Return C(I) = min{1, sqrt(2 Psi_tot log(2 T |P(D)| / delta) / N)}.
 
-        Lemma 3 needs `most=2`: two distributions can be 2 apart.
+        Parameters
+        ----------
+        count : int
+            Number of observations; N = max{1, count}.
+        most : float
+            Upper limit of the radius. Lemma 3 needs 2, the largest L1 distance between two
+            distributions.
+
+        Returns
+        -------
+        float
+            Confidence radius of the state probabilities, in L1 distance.
         """
         logarithm = self.problem.log_psi_tot + math.log(2 * self.probability_log / max(1, count))
         return min(most, math.exp(min(0.5 * logarithm, 350.0)))
@@ -72,7 +120,21 @@ class Setting:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the expected regret, term by term; it holds with probability 1 - 4 delta."""
+    """A bound on the expected regret, term by term; it holds with probability 1 - 4 delta.
+
+    Parameters
+    ----------
+    changes : float
+        Term of the change points.
+    probabilities : float
+        Term of the estimated state probabilities.
+    martingale : float
+        Term of the deviations from conditional means.
+    rewards : float
+        Term of the estimated mean rewards.
+    costs : float
+        Term of the estimated mean costs.
+    """
 
     changes: float
     probabilities: float
@@ -87,8 +149,22 @@ class Bound:
 
 
 def regret_bound(setting: Setting, *, changes: int = 0) -> Bound:
-    """Return the bound of Theorem 1, or with `changes` > 0 of Theorem 2, with its constants.
+    """Return the bound of Theorem 1 or, with `changes` > 0, of Theorem 2.
 
+    Parameters
+    ----------
+    setting : Setting
+        Problem, horizon, window and delta.
+    changes : int
+        Number of change points.
+
+    Returns
+    -------
+    Bound
+        The bound with all constants, term by term.
+
+    Examples
+    --------
     >>> problem = Problem.anonymous((2,), 2)
     >>> setting = Setting(problem, horizon=10**6, window=10**6, delta=0.05)
     >>> bound = regret_bound(setting)
@@ -109,8 +185,22 @@ def regret_bound(setting: Setting, *, changes: int = 0) -> Bound:
 
 
 def recommended_window(horizon: int, changes: int) -> int:
-    """Return the window that the theorems recommend: T, or (T / changes)^(2/3) if there are any.
+    """Return the window that the theorems recommend.
 
+    Parameters
+    ----------
+    horizon : int
+        Number of rounds, T.
+    changes : int
+        Number of change points.
+
+    Returns
+    -------
+    int
+        T without changes, otherwise (T / changes)^(2/3), rounded.
+
+    Examples
+    --------
     >>> recommended_window(10_000, 0), recommended_window(10_000, 7)
     (10000, 127)
     """

@@ -134,7 +134,7 @@ def test_hindsight_by_hand() -> None:
         ({"cost_piece": [0, 2]}, "cost_piece go from 0 to 2"),
         ({"reward_piece": [0, -1]}, "reward_piece go from -1 to 0"),
         ({"states": [[0, 0], [0, 1], [2, 1]]}, "states go from 0 to 2"),
-        ({"costs": [[0.1, np.nan], [0.1, 0.1]]}, "costs hold a number"),
+        ({"costs": [[0.1, np.nan], [0.1, 0.1]]}, "costs contain a number"),
         ({"irrelevant": [2]}, "irrelevant go from 2 to 2"),
         ({"irrelevant": [[1]]}, "irrelevant have shape"),
     ],

@@ -1,7 +1,7 @@
 """The paper's experiments with made-up tables, in which every claim holds by hand.
 
-Four seeds play two blocks of ten rounds; rewards change between them. Unless a test says
-otherwise all seeds are alike.
+Four seeds play two blocks of ten rounds, and rewards change between them. By default all seeds are
+equal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,21 +10,35 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from figures.small_tables import Row, rows, table_from, table_of_gains, table_of_regrets
-from thrifty.experiments.claims import LATER, PROGRAM, TEXT
-from thrifty.experiments.findings import SIMPLEX
 from thrifty.experiments.reproduction import Reproduction
 from thrifty.experiments.results import Results
+from thrifty.experiments.roles import Role
 from thrifty.experiments.spec import Entry, Experiment
-from thrifty.experiments.tuning import choices, evaluation
+from thrifty.experiments.tuning import best_parameters, tuned_experiment
 
 SEEDS = (0, 1, 2, 3)
 CHANGES = [10]
-WORLD = {"levels": [2, 2], "n_actions": 2, "rounds": 20, "reward_changes": CHANGES}
+ENVIRONMENT = {"levels": [2, 2], "n_actions": 2, "rounds": 20, "reward_changes": CHANGES}
+
+
+PROGRAM, SIMPLEX, TEXT, LATER = "the program", "the simplex", "the text", "SW-UCB"
+"""Labels; code must not depend on them."""
+POLICIES: Mapping[str, tuple[str, Role | None]] = {
+    "Oracle": ("oracle", None),
+    PROGRAM: ("ncc-ucrl2-published", Role.PROGRAM),
+    SIMPLEX: ("ncc-ucrl2", Role.SIMPLEX),
+    TEXT: ("ncc-ucrl2", Role.TEXT),
+    LATER: ("sw-ucb", Role.LATER_BENCHMARK),
+    "UCB1": ("ucb1", Role.BENCHMARK),
+    "PS-LinUCB": ("ps-linucb", Role.BENCHMARK),
+    "Sim-OOS": ("sim-oos", Role.BENCHMARK),
+    "Uniform": ("uniform", Role.BENCHMARK),
+}
 
 
 @dataclass(frozen=True)
 class Play:
-    """A run: its rewards in both blocks, its cost, and how often it chooses left in each."""
+    """A run: its rewards in both blocks, its cost, and its number of choices of left in each."""
 
     rewards: tuple[float, float]
     cost: float = 0.0
@@ -49,11 +63,11 @@ PLAYS: Mapping[str, Play] = {
 }
 """In the first block both features are bought, in the second one."""
 
-WINDOWS: Mapping[str, Sequence[float]] = {
-    "w = 300": (12.0,) * 4,
-    "w = 700": (13.0,) * 4,
-    "w = 1000": (10.0,) * 4,
-    "w = 1500": (8.0,) * 4,
+WINDOWS: Mapping[int, Sequence[float]] = {
+    300: (12.0,) * 4,
+    700: (13.0,) * 4,
+    1000: (10.0,) * 4,
+    1500: (8.0,) * 4,
 }
 
 
@@ -71,7 +85,7 @@ def _rows(label: str, plays: Sequence[Play] | None) -> list[Row]:
             seed,
             rewards=play.rewards,
             costs=(play.cost, 0.0),
-            regrets=[10 - it for it in play.rewards],
+            regrets=[10 - reward for reward in play.rewards],
             left=play.left,
             bought=(2, 1),
         )
@@ -79,26 +93,28 @@ def _rows(label: str, plays: Sequence[Play] | None) -> list[Row]:
 
 
 def _experiment(name: str, entries: Sequence[Entry]) -> Experiment:
-    return Experiment(name, f"About {name}", "random", tuple(entries), SEEDS, WORLD)
+    return Experiment(name, f"About {name}", "random", tuple(entries), SEEDS, ENVIRONMENT)
 
 
-def _published() -> Results:
+def published_results(**by_seed: Sequence[Play]) -> Results:
+    """Return the results on the published arrays, some policies with other runs, by seed."""
     printed = {"UCB1": (11.0,), LATER: (12.0,), PROGRAM: (13.0, 14.0), "Uniform": (5.0, 6.0)}
-    policies = {"UCB1": "ucb1", PROGRAM: "ncc-ucrl2-published"}
     entries = [
-        Entry(it, policies.get(it, "uniform"), published=printed.get(it, ())) for it in PLAYS
+        Entry(label, policy, role=role, published=printed.get(label, ()))
+        for label, (policy, role) in POLICIES.items()
     ]
-    return Results(_experiment("nursery/published", entries), published_table())
+    return Results(_experiment("nursery/published", entries), published_table(**by_seed))
 
 
-def _windows() -> Results:
+def window_results(windows: Mapping[int, Sequence[float]] = WINDOWS) -> Results:
+    """Return the results of the windows, which have these gains by seed."""
     runs = [
         row
-        for label, gains in WINDOWS.items()
+        for window, gains in windows.items()
         for seed, gain in zip(SEEDS, gains, strict=True)
-        for row in rows(label, seed, rewards=(gain, 0), costs=(0, 0), regrets=(20 - gain, 0))
+        for row in rows(f"w{window}", seed, rewards=(gain, 0), costs=(0, 0), regrets=(20 - gain, 0))
     ]
-    entries = [Entry(label, "ncc-ucrl2", {"window": int(label[4:])}) for label in WINDOWS]
+    entries = [Entry(f"w{window}", "ncc-ucrl2", {"window": window}) for window in windows]
     return Results(_experiment("nursery/window", entries), table_from(runs))
 
 
@@ -112,31 +128,33 @@ def grid_of(policy: str, grid: Mapping[str, Sequence[float]], gains: Sequence[fl
         Entry(f"{policy} {place}", policy, place, reported=reported, grid=tuple(grid))
         for place in places
     ]
-    table = table_of_gains({it.label: (gain,) * 4 for it, gain in zip(entries, gains, strict=True)})
+    table = table_of_gains(
+        {entry.label: (gain,) * 4 for entry, gain in zip(entries, gains, strict=True)}
+    )
     return Results(_experiment(f"grid/{policy}", entries), table)
 
 
 def _theory(name: str, changes: Sequence[float]) -> Results:
     entries = (
-        Entry(TEXT, "ncc-ucrl2", {"window": "recommended", "delta": 0.05}),
+        Entry(TEXT, "ncc-ucrl2", {"window": "recommended", "delta": 0.05}, role=Role.TEXT),
         Entry("Uniform", "uniform"),
     )
-    world = {"levels": [2], "n_actions": 2, "reward_changes": list(changes)}
-    experiment = Experiment(name, f"About {name}", "random", entries, SEEDS, world, (100, 400))
+    params = {"levels": [2], "n_actions": 2, "reward_changes": list(changes)}
+    experiment = Experiment(name, f"About {name}", "random", entries, SEEDS, params, (100, 400))
     regrets = {TEXT: {100: (10.0,) * 4, 400: (20.0,) * 4}, "Uniform": {100: (50.0,) * 4}}
     regrets["Uniform"][400] = (200.0,) * 4
     return Results(experiment, table_of_regrets(regrets))
 
 
 def reproduction() -> Reproduction:
-    """Return the whole paper, made up."""
-    published = _published()
+    """Return a made-up reproduction of the whole paper."""
+    published = published_results()
     grids = (
         grid_of("ncc-ucrl2-published", {"window": (100, 250), "delta": (0.1, 0.2)}, (5, 8, 6, 7)),
         grid_of("ucb1", {"alpha": (0.1, 0.2, 0.3)}, (3, 1, 2)),
     )
-    judged = evaluation(choices(grids), published.experiment)
-    labels = [it.label for it in judged.entries]
+    tuned = tuned_experiment(best_parameters(grids), published.experiment)
+    labels = [entry.label for entry in tuned.entries]
     runs = [
         row
         for k, label in enumerate(labels)
@@ -148,8 +166,8 @@ def reproduction() -> Reproduction:
         shuffled=replace(
             published, experiment=replace(published.experiment, id="nursery/shuffled")
         ),
-        windows=_windows(),
+        windows=window_results(),
         grids=grids,
         theory=(_theory("theory/stationary", ()), _theory("theory/changes", (0.5,))),
-        judged=Results(judged, table_from(runs)),
+        tuned=Results(tuned, table_from(runs)),
     )

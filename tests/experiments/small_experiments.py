@@ -1,4 +1,4 @@
-"""Experiments that take a moment, and the command line as a command."""
+"""Small experiments, and the command line as a subprocess."""
 
 import resource
 import subprocess
@@ -11,8 +11,8 @@ from thrifty.experiments.spec import Entry, Experiment
 EXPERIMENT = Experiment(
     id="small",
     title="Small",
-    world="random",
-    world_params={"levels": [2, 3], "n_actions": 2, "rounds": 450, "reward_changes": [200]},
+    environment="random",
+    environment_params={"levels": [2, 3], "n_actions": 2, "rounds": 450, "reward_changes": [200]},
     entries=(
         Entry("oracle", "oracle"),
         Entry("ncc", "ncc-ucrl2", {"window": 60, "cost_range": 0.05}),
@@ -22,10 +22,10 @@ EXPERIMENT = Experiment(
 )
 
 SPEC = """
-title = "Two policies in a small world"
+title = "Two policies in a small environment"
 seeds = "0:4"
 
-[world]
+[environment]
 name = "random"
 levels = [2, 2]
 n_actions = 2
@@ -60,7 +60,7 @@ def thrifty(
 
 
 def no_file_above(size: int) -> Callable[[], None]:
-    """Return what limits a process and its children to files of this many bytes."""
+    """Return a function that limits a process and its children to files of this many bytes."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
@@ -72,5 +72,5 @@ def written(folder: Path, text: str, name: str = "mine.toml") -> str:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return every file, drafts too."""
+    """Return every file, including drafts."""
     return sorted(path for path in folder.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Claims: what is measured for each by hand, and when it holds."""
+"""Claims: the value of each by hand, and when it holds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,18 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.made_up_paper import CHANGES, PLAYS, WINDOWS, Play, published_table
-from figures.small_tables import table_of_gains, table_of_regrets
-from thrifty.experiments.claims import (
-    FAILS,
-    HOLDS,
+from experiments.made_up_paper import (
+    CHANGES,
     LATER,
+    PLAYS,
     PROGRAM,
     TEXT,
-    UNDECIDED,
+    WINDOWS,
+    Play,
+    published_results,
+    window_results,
+)
+from figures.small_tables import table_of_gains, table_of_regrets
+from thrifty.errors import InvalidSpec
+from thrifty.experiments.claims import (
     Claim,
-    claims,
-    judged,
+    Verdict,
+    check_claims,
+    check_targets,
     share_of_means,
 )
 from thrifty.experiments.results import Results
@@ -35,19 +41,19 @@ MEASURED = {
     "choices": 1 - (0 + 0.5) / 2,
     "text": 7 - 6,
 }
-"""What is measured for each claim where all of them hold."""
+"""Value of each claim where all of them hold."""
 
 
 def found(
     plays: dict[str, Sequence[Play]] | None = None, windows: Sequence[float] = (12.0,) * 4
 ) -> dict[str, Claim]:
-    table = table_of_gains({**WINDOWS, "w = 300": windows})
-    result = claims(published_table(**(plays or {})), table, CHANGES)
+    by_window = window_results({**WINDOWS, 300: windows})
+    result = check_claims(published_results(**(plays or {})), by_window, CHANGES)
     return dict(zip(MEASURED, result, strict=True))
 
 
 def by_turns(label: str, *more: float) -> dict[str, Sequence[Play]]:
-    """Return runs of a policy that are paid so much more, one seed after the other."""
+    """Return runs of a policy with these additional rewards, one seed after the other."""
     return {label: [PLAYS[label].paid(more[seed % len(more)]) for seed in range(4)]}
 
 
@@ -55,7 +61,7 @@ def test_every_claim_by_hand() -> None:
     for name, claim in found().items():
         assert claim.value == pytest.approx(MEASURED[name], abs=1e-9)
         assert (claim.low, claim.high) == pytest.approx((claim.value, claim.value), abs=1e-9)
-        assert claim.verdict == HOLDS
+        assert claim.verdict == Verdict.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -74,15 +80,15 @@ def test_every_claim_by_hand() -> None:
 def test_a_claim_fails_or_stays_open(
     name: str, label: str, worse: float, unclear: tuple[float, float]
 ) -> None:
-    assert found(by_turns(label, worse))[name].verdict == FAILS
+    assert found(by_turns(label, worse))[name].verdict == Verdict.FAILS
     open_ = found(by_turns(label, *unclear))[name]
-    assert open_.verdict == UNDECIDED
+    assert open_.verdict == Verdict.UNDECIDED
     assert open_.low < open_.value < open_.high
 
 
 def test_windows_fail_or_stay_open() -> None:
-    assert found(windows=(8.0,) * 4)["windows"].verdict == FAILS
-    assert found(windows=(6.0, 13.0, 6.0, 13.0))["windows"].verdict == UNDECIDED
+    assert found(windows=(8.0,) * 4)["windows"].verdict == Verdict.FAILS
+    assert found(windows=(6.0, 13.0, 6.0, 13.0))["windows"].verdict == Verdict.UNDECIDED
 
 
 def test_accuracy_with_few_observations_fails_or_stays_open() -> None:
@@ -90,8 +96,8 @@ def test_accuracy_with_few_observations_fails_or_stays_open() -> None:
     turned = replace(ours, rewards=ours.rewards[::-1])
     fails = found({PROGRAM: [turned] * 4})["few observations"]
     assert fails.value == pytest.approx(100 * (5 / 20 - 4 / 10))
-    assert fails.verdict == FAILS
-    assert found({PROGRAM: [ours, turned] * 2})["few observations"].verdict == UNDECIDED
+    assert fails.verdict == Verdict.FAILS
+    assert found({PROGRAM: [ours, turned] * 2})["few observations"].verdict == Verdict.UNDECIDED
 
 
 def test_choices_like_the_oracles_fail_or_stay_open() -> None:
@@ -99,8 +105,8 @@ def test_choices_like_the_oracles_fail_or_stay_open() -> None:
     like_oracle = replace(theirs, left=PLAYS["Oracle"].left)
     fails = found({"UCB1": [like_oracle] * 4})["choices"]
     assert fails.value == pytest.approx(-0.25)
-    assert fails.verdict == FAILS
-    assert found({"UCB1": [theirs, like_oracle] * 2})["choices"].verdict == UNDECIDED
+    assert fails.verdict == Verdict.FAILS
+    assert found({"UCB1": [theirs, like_oracle] * 2})["choices"].verdict == Verdict.UNDECIDED
 
 
 def test_the_best_benchmark_is_named_and_no_later_one_counts() -> None:
@@ -133,15 +139,16 @@ def test_shares_of_means_by_hand() -> None:
     [(-0.5, 0.25, "0.123"), (-2.0, 0.5, "0.1"), (0.0, 999.0, "0.1"), (-4000.0, 1.0, "0")],
 )
 def test_decimals_fit_the_interval(low: float, high: float, shown: str) -> None:
-    assert Claim("", "", 0.1234, low, high, HOLDS).shown(0.1234) == shown
+    assert Claim("", "", 0.1234, low, high, Verdict.HOLDS).format(0.1234) == shown
 
 
-def test_intervals_in_words() -> None:
-    assert Claim("", "", 0, -1234.4, 5678.2, HOLDS).interval == "-1,234 to 5,678"
+def test_intervals_as_text() -> None:
+    assert Claim("", "", 0, -1234.4, 5678.2, Verdict.HOLDS).interval == "-1,234 to 5,678"
 
 
 @pytest.mark.parametrize(
-    ("share", "verdict"), [(0.6, HOLDS), (0.5, HOLDS), (0.45, UNDECIDED), (0.2, FAILS)]
+    ("share", "verdict"),
+    [(0.6, Verdict.HOLDS), (0.5, Verdict.HOLDS), (0.45, Verdict.UNDECIDED), (0.2, Verdict.FAILS)],
 )
 def test_targets_are_ratios_of_mean_regrets(share: float, verdict: str) -> None:
     regrets = {"a": {20: [40.0, 50.0] * 8}, "b": {20: [100.0, 100.0] * 8}}
@@ -149,12 +156,20 @@ def test_targets_are_ratios_of_mean_regrets(share: float, verdict: str) -> None:
     experiment = Experiment(
         "mine", "Mine", "random", entries, tuple(range(16)), targets=(Target("a", "b", share),)
     )
-    (claim,) = judged(Results(experiment, table_of_regrets(regrets)))
+    (claim,) = check_targets(Results(experiment, table_of_regrets(regrets)))
     assert claim.value == pytest.approx(0.45)
     assert 0.4 < claim.low < 0.45 < claim.high < 0.5
     assert claim.verdict == verdict
 
 
-def test_without_targets_nothing_is_judged() -> None:
+def test_without_targets_nothing_is_checked() -> None:
     experiment = Experiment("mine", "Mine", "random", (Entry("a", "ucb1"),), (0,))
-    assert judged(Results(experiment, table_of_gains({"a": [1.0]}))) == []
+    assert check_targets(Results(experiment, table_of_gains({"a": [1.0]}))) == []
+
+
+def test_results_without_the_papers_policies_are_refused() -> None:
+    published = published_results()
+    entries = tuple(replace(entry, role=None) for entry in published.experiment.entries)
+    without_roles = replace(published, experiment=replace(published.experiment, entries=entries))
+    with pytest.raises(InvalidSpec, match="no policy with role 'program'"):
+        check_claims(without_roles, window_results(), CHANGES)

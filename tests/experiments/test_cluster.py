@@ -18,13 +18,13 @@ import polars as pl
 import pytest
 
 from experiments.small_experiments import EXPERIMENT, SPEC, THRIFTY, files_below, written
-from thrifty.commands.show import working
+from thrifty.commands.execution import open_session
 from thrifty.errors import ClusterError, UnknownName
 from thrifty.experiments import cluster
-from thrifty.experiments.cluster import Cluster
-from thrifty.experiments.engines import Engine, Here, Processes, engine_of
+from thrifty.experiments.cluster import ClusterExecutor
+from thrifty.experiments.executors import Executor, ProcessExecutor, SerialExecutor, make_executor
 from thrifty.experiments.results import Results
-from thrifty.experiments.runner import CELLS, Store, run_all
+from thrifty.experiments.runner import CACHE_FOLDER, RunCache, run_all
 from thrifty.experiments.spec import find
 
 DASK = Path(sys.executable).with_name("dask")
@@ -35,7 +35,7 @@ HANGS = """
 import time
 from pathlib import Path
 
-from thrifty.experiments.cells import Cell
+from thrifty.experiments.single_runs import SingleRun
 
 
 def hang(self):
@@ -43,12 +43,12 @@ def hang(self):
     time.sleep(600)
 
 
-Cell.compute = hang
+SingleRun.compute = hang
 """
 OTHER_CODE = """
-from thrifty.experiments import cells
+from thrifty.experiments import single_runs
 
-cells.code_digest = lambda: "changed"
+single_runs.code_digest = lambda: "changed"
 """
 OTHER_NUMPY = """
 from importlib import metadata
@@ -160,9 +160,11 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         yield machines
 
 
-def result_of(engine: Engine, out: Path, progress: Callable[[int], None] | None = None) -> Results:
-    with engine:
-        return run_all([MANY_SEEDS], Store(out), engine=engine, progress=progress)[0]
+def result_of(
+    executor: Executor, out: Path, progress: Callable[[int], None] | None = None
+) -> Results:
+    with executor:
+        return run_all([MANY_SEEDS], RunCache(out), executor=executor, progress=progress)[0]
 
 
 def require_same(one: Results, other: Results) -> None:
@@ -174,13 +176,13 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in files_below(folder)}
 
 
-def test_every_engine_gives_the_same_files(tmp_path: Path, machines: Machines) -> None:
-    here = result_of(Here(), tmp_path / "here")
-    require_same(here, result_of(Processes(2), tmp_path / "processes"))
-    require_same(here, result_of(Cluster(machines.address), tmp_path / "cluster"))
+def test_every_executor_gives_the_same_files(tmp_path: Path, machines: Machines) -> None:
+    here = result_of(SerialExecutor(), tmp_path / "here")
+    require_same(here, result_of(ProcessExecutor(2), tmp_path / "processes"))
+    require_same(here, result_of(ClusterExecutor(machines.address), tmp_path / "cluster"))
     assert contents(tmp_path / "here") == contents(tmp_path / "processes")
     assert contents(tmp_path / "here") == contents(tmp_path / "cluster")
-    assert len(contents(tmp_path / "cluster" / CELLS)) == 36
+    assert len(contents(tmp_path / "cluster" / CACHE_FOLDER)) == 36
 
 
 def test_a_worker_killed_in_the_middle_costs_its_tasks_only(
@@ -188,37 +190,39 @@ def test_a_worker_killed_in_the_middle_costs_its_tasks_only(
 ) -> None:
     arrived: list[int] = []
 
-    def kill_at_the_first(cells: int) -> None:
-        arrived.append(cells)
-        if cells > 0 and victim.poll() is None:
+    def kill_at_the_first(runs: int) -> None:
+        arrived.append(runs)
+        if runs > 0 and victim.poll() is None:
             until((machines.folder / "hanging").exists)
             victim.kill()
             victim.wait()
 
     with machines.worker(HANGS) as victim:  # it holds tasks when it is killed
-        disturbed = result_of(Cluster(machines.address), tmp_path / "killed", kill_at_the_first)
+        disturbed = result_of(
+            ClusterExecutor(machines.address), tmp_path / "killed", kill_at_the_first
+        )
     assert victim.returncode == -signal.SIGKILL
     assert sum(arrived) == 36
-    require_same(disturbed, result_of(Here(), tmp_path / "here"))
+    require_same(disturbed, result_of(SerialExecutor(), tmp_path / "here"))
 
 
 def test_a_task_is_given_up_when_its_workers_keep_dying(scheduler: Machines) -> None:
     with (
         scheduler.worker(),
         scheduler.worker(),  # the scheduler allows one death a task
-        Cluster(scheduler.address) as engine,
-        pytest.raises(ClusterError, match=r"given up, because 2 of the workers .* died"),
+        ClusterExecutor(scheduler.address) as executor,
+        pytest.raises(ClusterError, match=r"failed because 2 workers died"),
     ):
-        list(engine.run([partial(os._exit, 1)]))
+        list(executor.run([partial(os._exit, 1)]))
 
 
 def test_without_workers_it_ends(scheduler: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "TO_CONNECT", 1)
-    monkeypatch.setattr(cluster, "WITHOUT_WORKERS", 1)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(cluster, "WORKER_CHECK_SECONDS", 1)
     with pytest.raises(ClusterError, match="has no workers: start some"):
-        Cluster(scheduler.address).__enter__()
-    with scheduler.worker() as worker, Cluster(scheduler.address) as engine:
-        results = engine.run([partial(time.sleep, 0), *[partial(time.sleep, 600)] * 3])
+        ClusterExecutor(scheduler.address).__enter__()
+    with scheduler.worker() as worker, ClusterExecutor(scheduler.address) as executor:
+        results = executor.run([partial(time.sleep, 0), *[partial(time.sleep, 600)] * 3])
         assert next(results) == (0, None)
         scheduler.dismiss(worker)
         with pytest.raises(ClusterError, match="has no workers: start some"):
@@ -228,20 +232,20 @@ def test_without_workers_it_ends(scheduler: Machines, monkeypatch: pytest.Monkey
 def test_without_a_scheduler_it_ends(tmp_path: Path) -> None:
     with Machines(tmp_path) as machines:
         machines.add_worker()
-        with Cluster(machines.address) as engine:
-            results = engine.run([partial(time.sleep, 0), partial(time.sleep, 600)])
+        with ClusterExecutor(machines.address) as executor:
+            results = executor.run([partial(time.sleep, 0), partial(time.sleep, 600)])
             assert next(results) == (0, None)
             machines.started[0].kill()
-            with pytest.raises(ClusterError, match="is lost: what was finished is kept"):
+            with pytest.raises(ClusterError, match="is lost: finished results are kept"):
                 next(results)
 
 
 @pytest.mark.parametrize(
     ("preload", "message"),
     [
-        (OTHER_CODE, r"has Thrifty's code changed, but here it is \w{12}: install the same"),
-        (OTHER_NUMPY, r"has numpy 1\.0, but here it is \d.*: install the same"),
-        (NO_THRIFTY, r"has no Thrifty that can be used \(.*thrifty.*\): install the same"),
+        (OTHER_CODE, r"has Thrifty's code changed, but this machine has \w{12}: install the same"),
+        (OTHER_NUMPY, r"has numpy 1\.0, but this machine has \d.*: install the same"),
+        (NO_THRIFTY, r"cannot import Thrifty \(.*thrifty.*\): install the same"),
     ],
     ids=["code", "numpy", "nothing"],
 )
@@ -249,13 +253,13 @@ def test_a_worker_that_is_not_as_here_is_refused(
     scheduler: Machines, preload: str, message: str
 ) -> None:
     with scheduler.worker(preload), pytest.raises(ClusterError, match=message) as caught:
-        Cluster(scheduler.address).__enter__()
+        ClusterExecutor(scheduler.address).__enter__()
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_worker_that_comes_later_is_refused_too(scheduler: Machines) -> None:
-    with scheduler.worker(), Cluster(scheduler.address) as engine:
-        results = engine.run([partial(time.sleep, 0), *[partial(time.sleep, 600)] * 20])
+    with scheduler.worker(), ClusterExecutor(scheduler.address) as executor:
+        results = executor.run([partial(time.sleep, 0), *[partial(time.sleep, 600)] * 20])
         assert next(results) == (0, None)
         told = "has Thrifty's code changed"
         with scheduler.worker(OTHER_CODE), pytest.raises(ClusterError, match=told):
@@ -263,17 +267,17 @@ def test_a_worker_that_comes_later_is_refused_too(scheduler: Machines) -> None:
 
 
 def test_a_task_s_own_error_comes_back_as_itself(machines: Machines) -> None:
-    with Cluster(machines.address) as engine:
+    with ClusterExecutor(machines.address) as executor:
         with pytest.raises(UnknownName, match="there is no experiment 'nowhere'"):
-            list(engine.run([partial(find, "nowhere")]))
-        assert list(engine.run([partial(abs, -2)])) == [(0, 2)]  # and the engine goes on
-        assert list(engine.run([])) == []
+            list(executor.run([partial(find, "nowhere")]))
+        assert list(executor.run([partial(abs, -2)])) == [(0, 2)]  # and the executor still works
+        assert list(executor.run([])) == []
 
 
 def test_a_cell_s_own_error_is_told_in_one_line(tmp_path: Path, machines: Machines) -> None:
     spec = SPEC.replace('name = "random"', 'name = "nursery/published"')
     spec = spec.replace("levels = [2, 2]\nn_actions = 2\nrounds = 300\n", "")
-    spec = spec.replace("[world]", "rounds = 1000000\n\n[world]")
+    spec = spec.replace("[environment]", "rounds = 1000000\n\n[environment]")
     mine = written(tmp_path, spec)
     local = thrifty("run", mine, "--workers", "1", cwd=tmp_path)
     shown = thrifty("run", mine, "--cluster", machines.address, cwd=tmp_path)
@@ -305,13 +309,13 @@ def test_an_interrupt_keeps_what_is_finished_and_cancels_the_rest(
             stderr=subprocess.PIPE,
         )
         try:
-            until(lambda: list((out / CELLS).glob("[!.]*.parquet")))
+            until(lambda: list((out / CACHE_FOLDER).glob("[!.]*.parquet")))
             process.send_signal(signal.SIGINT)
             _, told = process.communicate(timeout=LIMIT)
         finally:
             process.kill()
     assert process.returncode == 130
-    assert told.decode().strip().splitlines()[-1].startswith("Stopped. What was finished is kept")
+    assert told.decode().strip().splitlines()[-1].startswith("Stopped. Finished runs are kept")
     for path in files_below(out):
         assert len(pl.read_parquet(path)) > 0
     until(lambda: tasks_at(machines.address) == 0)
@@ -319,23 +323,25 @@ def test_an_interrupt_keeps_what_is_finished_and_cancels_the_rest(
 
 def tasks_at(address: str) -> int:
     """Return how many tasks the scheduler knows."""
-    with Cluster(address) as engine:
-        count: int = engine._client.run_on_scheduler(
+    with ClusterExecutor(address) as executor:
+        count: int = executor._client.run_on_scheduler(
             lambda dask_scheduler: len(dask_scheduler.tasks)
         )
         return count
 
 
 def test_figures_are_drawn_here(tmp_path: Path, machines: Machines) -> None:
-    with working(1, tmp_path, fresh=False, cluster=machines.address) as work:
-        assert isinstance(work.runs, Cluster)
-        assert isinstance(work.drawings, Here)
+    with open_session(1, tmp_path, fresh=False, cluster=machines.address) as session:
+        assert isinstance(session.runs, ClusterExecutor)
+        assert isinstance(session.figures, SerialExecutor)
 
 
 @pytest.mark.parametrize("address", ["", "here", "tcp://127.0.0.1", "http://127.0.0.1:8786"])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(ClusterError, match=r"no scheduler at .* \(an address is tcp://HOST:PORT\)"):
-        Cluster(address).__enter__()
+    with pytest.raises(
+        ClusterError, match=r"no scheduler at .* \(an address has the form tcp://HOST:PORT\)"
+    ):
+        ClusterExecutor(address).__enter__()
 
 
 def test_an_address_where_nobody_listens_is_told_in_one_line_and_soon(tmp_path: Path) -> None:
@@ -344,7 +350,7 @@ def test_an_address_where_nobody_listens_is_told_in_one_line_and_soon(tmp_path: 
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         start = time.monotonic()
         shown = thrifty("run", written(tmp_path, SPEC), "--cluster", address, cwd=tmp_path)
-        assert time.monotonic() - start < 3 * cluster.TO_CONNECT
+        assert time.monotonic() - start < 3 * cluster.CONNECT_SECONDS
     assert shown.returncode == 2
     assert shown.stdout == ""
     (line,) = shown.stderr.strip().splitlines()
@@ -357,7 +363,7 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delitem(sys.modules, "thrifty.experiments.cluster")
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match=r"needs distributed, .*'thrifty\[cluster\]'\.$"):
-        engine_of(None, "tcp://127.0.0.1:8786")
+        make_executor(None, "tcp://127.0.0.1:8786")
 
 
 def test_a_cluster_that_is_refused_is_told_in_one_line(tmp_path: Path, scheduler: Machines) -> None:

@@ -42,7 +42,7 @@ def test_a_folder_that_is_not_writable(tmp_path: Path, workers: str) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_no_room_for_cells(tmp_path: Path, workers: str) -> None:
+def test_no_room_for_runs(tmp_path: Path, workers: str) -> None:
     spec, out = written(tmp_path, SPEC), tmp_path / "out"
     full = no_file_above(1000)
     require_refused(thrifty("run", spec, "--out", out, "--workers", workers, before=full))

@@ -1,4 +1,4 @@
-"""Results on disk: read as they were written, or refused in one line."""
+"""Results on disk: the same after a round trip, and errors of one line."""
 
 import json
 from dataclasses import replace
@@ -65,18 +65,18 @@ def test_a_foreign_table_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"no table\nat all", b"PAR1" * 100])
 def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / TABLE).write_bytes(content)
-    assert "holds no table" in refusal(tmp_path)
+    assert "contains no results" in refusal(tmp_path)
 
 
 def test_half_a_table_is_refused(tmp_path: Path) -> None:
     path = write_results(RESULTS, tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
-    assert "holds no table" in refusal(path.parent)
+    assert "contains no results" in refusal(path.parent)
 
 
 def test_a_folder_without_a_table_is_refused(tmp_path: Path) -> None:
     assert "such as results/nursery/published" in refusal(tmp_path)
-    assert "holds no table" in refusal(tmp_path / "nowhere")
+    assert "contains no results" in refusal(tmp_path / "nowhere")
 
 
 def test_writing_again_replaces_the_table(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The runner: the same table whatever happens on the way."""
+"""The runner: the same table, with any number of workers, interrupts and deaths."""
 
 import os
 import signal
@@ -15,12 +15,12 @@ import pytest
 
 from experiments.small_experiments import EXPERIMENT, SPEC, THRIFTY, files_below, written
 from thrifty.errors import InvalidTable, SaveError
-from thrifty.experiments.cells import Cell, cells_of
-from thrifty.experiments.engines import Here
+from thrifty.experiments.environments import environment_named
+from thrifty.experiments.executors import SerialExecutor
 from thrifty.experiments.results import TABLE, Results, read_results
-from thrifty.experiments.runner import CELLS, Store, run, run_all
+from thrifty.experiments.runner import CACHE_FOLDER, RunCache, run, run_all
+from thrifty.experiments.single_runs import SingleRun, single_runs
 from thrifty.experiments.spec import Entry, Experiment, find
-from thrifty.experiments.worlds import world_named
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.simulation import simulate
@@ -37,26 +37,26 @@ def require_same(one: Results, other: Results) -> None:
 
 
 @pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
-    """Return the list of all cells that are computed from now on, by this process."""
-    cells: list[Cell] = []
-    compute = Cell.compute
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[SingleRun]:
+    """Return the list of all runs that this process computes from now on."""
+    runs: list[SingleRun] = []
+    compute = SingleRun.compute
 
-    def noted(self: Cell) -> pl.DataFrame:
-        cells.append(self)
+    def record(self: SingleRun) -> pl.DataFrame:
+        runs.append(self)
         return compute(self)
 
-    monkeypatch.setattr(Cell, "compute", noted)
-    return cells
+    monkeypatch.setattr(SingleRun, "compute", record)
+    return runs
 
 
 def test_the_table_adds_up_to_the_runs(tmp_path: Path) -> None:
     table = run(EXPERIMENT, tmp_path, workers=1).table
-    world = world_named("random")
+    make = environment_named("random")
     for entry in EXPERIMENT.entries:
         runs = simulate(
             entry.policy,
-            lambda seed: world(seed, **EXPERIMENT.world_params),
+            lambda seed: make(seed, **EXPERIMENT.environment_params),
             seeds=EXPERIMENT.seeds,
             **entry.params,
         )
@@ -77,27 +77,27 @@ def test_the_table_adds_up_to_the_runs(tmp_path: Path) -> None:
 def test_events_are_those_of_the_policy(tmp_path: Path) -> None:
     scout = replace(
         EXPERIMENT,
-        world="flipping-prices",
-        world_params={"rounds": 900},
+        environment="flipping-prices",
+        environment_params={"rounds": 900},
         entries=(Entry("scout", "scout"), Entry("ucb1", "ucb1")),
         seeds=(0, 3),
     )
     table = run(scout, tmp_path, workers=1).table.filter(pl.col("measure") == "events")
     assert table["policy"].unique().to_list() == ["scout"]
     for seed in scout.seeds:
-        replay = world_named("flipping-prices")(seed, rounds=900)
+        replay = environment_named("flipping-prices")(seed, rounds=900)
         policy = Scout(replay.problem, seed=seed)
         play(policy, replay)
-        noted = Counter((it.kind, it.round) for it in policy.events)
+        counts = Counter((event.kind, event.round) for event in policy.events)
         rows = table.filter(pl.col("seed") == seed).select("key", "round", "value")
-        assert {(key, at): n for key, at, n in rows.iter_rows()} == noted
+        assert {(key, at): n for key, at, n in rows.iter_rows()} == counts
         assert "price alarm" in rows["key"]
 
 
 def test_the_table_is_in_the_order_of_the_specification(tmp_path: Path) -> None:
     table = run(replace(EXPERIMENT, seeds=(2, 0)), tmp_path, workers=1).table
     places = table.select("seed", "policy").unique(maintain_order=True).rows()
-    assert places == [(seed, it.label) for seed in (2, 0) for it in EXPERIMENT.entries]
+    assert places == [(seed, entry.label) for seed in (2, 0) for entry in EXPERIMENT.entries]
 
 
 def test_what_is_returned_is_what_is_written(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_is_returned_is_what_is_written(tmp_path: Path) -> None:
     assert again.experiment == EXPERIMENT
     require_same(again, results)
     assert files_below(tmp_path / "small") == [tmp_path / "small" / TABLE]
-    assert len(files_below(tmp_path / CELLS)) == 12
+    assert len(files_below(tmp_path / CACHE_FOLDER)) == 12
 
 
 def test_blocks_begin_where_they_say(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_blocks_begin_where_they_say(tmp_path: Path) -> None:
 
 
 def test_every_horizon_is_a_run_of_its_own(tmp_path: Path) -> None:
-    world = {key: value for key, value in EXPERIMENT.world_params.items() if key != "rounds"}
-    grown = replace(EXPERIMENT, world_params=world, horizons=(210, 300), seeds=(1,))
+    params = {key: value for key, value in EXPERIMENT.environment_params.items() if key != "rounds"}
+    grown = replace(EXPERIMENT, environment_params=params, horizons=(210, 300), seeds=(1,))
     table = run(grown, tmp_path, workers=1).table
     chosen = table.filter(pl.col("measure") == "choices").group_by("policy", "horizon")
     counts = chosen.agg(pl.col("value").sum()).sort("policy", "horizon").rows()
@@ -136,7 +136,7 @@ def test_any_number_of_workers_gives_the_same_table(tmp_path: Path) -> None:
     require_same(one, read_results(tmp_path / "2" / "small"))
 
 
-def test_what_is_there_is_not_computed_again(tmp_path: Path, computed: list[Cell]) -> None:
+def test_what_is_there_is_not_computed_again(tmp_path: Path, computed: list[SingleRun]) -> None:
     done: list[int] = []
     first = run(EXPERIMENT, tmp_path, workers=1, progress=done.append)
     assert sum(done) == len(computed) == 12
@@ -148,22 +148,24 @@ def test_what_is_there_is_not_computed_again(tmp_path: Path, computed: list[Cell
     assert len(computed) == 12
 
 
-def test_experiments_share_their_cells(tmp_path: Path, computed: list[Cell]) -> None:
+def test_experiments_share_their_runs(tmp_path: Path, computed: list[SingleRun]) -> None:
     more = Entry("by another name", "ucb1", {"alpha": 0.3}), Entry("uniform", "uniform")
     other = replace(EXPERIMENT, id="other/one", seeds=(2, 3, 4), entries=more)
     done: list[int] = []
-    store = Store(tmp_path)
-    first, second = run_all([EXPERIMENT, other], store, engine=Here(), progress=done.append)
-    # Of the other's 6 cells ucb1's with seeds 2 and 3 are there already.
+    cache = RunCache(tmp_path)
+    first, second = run_all(
+        [EXPERIMENT, other], cache, executor=SerialExecutor(), progress=done.append
+    )
+    # Of the other's 6 runs, those of ucb1 with seeds 2 and 3 exist already.
     assert len(computed) == len(set(computed)) == sum(done) == 12 + 4
-    assert len(files_below(tmp_path / CELLS)) == 16
+    assert len(files_below(tmp_path / CACHE_FOLDER)) == 16
     require_same(second, run(other, tmp_path, workers=1))
     require_same(first, read_results(tmp_path / "small"))
     assert len(computed) == 16
     require_same(run(other, tmp_path / "alone", workers=1), second)
 
 
-def test_fresh_cells_are_computed_again(tmp_path: Path, computed: list[Cell]) -> None:
+def test_fresh_runs_are_computed_again(tmp_path: Path, computed: list[SingleRun]) -> None:
     first = run(EXPERIMENT, tmp_path, workers=1)
     few = replace(EXPERIMENT, seeds=(0,))
     run(few, tmp_path, workers=1, fresh=True)
@@ -173,23 +175,23 @@ def test_fresh_cells_are_computed_again(tmp_path: Path, computed: list[Cell]) ->
 
 
 def test_policies_that_are_the_same_both_have_their_rows(
-    tmp_path: Path, computed: list[Cell]
+    tmp_path: Path, computed: list[SingleRun]
 ) -> None:
     entries = tuple(Entry(label, "ucb1", {"alpha": 0.3}) for label in ("one", "two"))
     table = run(replace(EXPERIMENT, entries=entries, seeds=(0, 1)), tmp_path, workers=1).table
     assert len(computed) == 2
-    one, two = (table.filter(pl.col("policy") == it).drop("policy") for it in ("one", "two"))
+    one, two = (table.filter(pl.col("policy") == label).drop("policy") for label in ("one", "two"))
     assert len(one) > 0
     assert one.equals(two)
 
 
-def test_a_cell_is_known_by_what_it_contains() -> None:
-    cells = cells_of(EXPERIMENT)
-    assert len({cell.key for cell in cells.values()}) == 12
-    again = cells_of(replace(EXPERIMENT, id="other", title="Other"))
-    assert [cell.key for cell in again.values()] == [cell.key for cell in cells.values()]
-    longer = cells_of(replace(EXPERIMENT, horizons=(300,)))
-    assert not {cell.key for cell in longer.values()} & {cell.key for cell in cells.values()}
+def test_runs_are_identified_by_their_contents() -> None:
+    runs = single_runs(EXPERIMENT)
+    assert len({run.key for run in runs.values()}) == 12
+    again = single_runs(replace(EXPERIMENT, id="other", title="Other"))
+    assert [run.key for run in again.values()] == [run.key for run in runs.values()]
+    longer = single_runs(replace(EXPERIMENT, horizons=(300,)))
+    assert not {run.key for run in longer.values()} & {run.key for run in runs.values()}
 
 
 def cut(path: Path) -> None:
@@ -200,20 +202,22 @@ def of_another_kind(path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(path)
 
 
-@pytest.mark.parametrize("spoil", [cut, of_another_kind])
-def test_a_spoilt_cell_is_told_by_its_folder(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("damage", [cut, of_another_kind])
+def test_the_error_about_a_damaged_run_names_its_folder(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
     first = run(EXPERIMENT, tmp_path, workers=1)
-    spoil(files_below(tmp_path / CELLS)[5])
-    with pytest.raises(InvalidTable, match="is spoilt") as caught:
+    damage(files_below(tmp_path / CACHE_FOLDER)[5])
+    with pytest.raises(InvalidTable, match="is damaged") as caught:
         run(EXPERIMENT, tmp_path, workers=1)
-    assert str(tmp_path / CELLS) in str(caught.value)
+    assert str(tmp_path / CACHE_FOLDER) in str(caught.value)
     assert "--fresh" in str(caught.value)
     require_same(run(EXPERIMENT, tmp_path, workers=1, fresh=True), first)
 
 
-def test_a_spoilt_cell_is_told_in_one_line(tmp_path: Path) -> None:
+def test_the_error_about_a_damaged_run_has_one_line(tmp_path: Path) -> None:
     run(EXPERIMENT, tmp_path, workers=1)
-    files_below(tmp_path / CELLS)[5].write_text("no cell\n")
+    files_below(tmp_path / CACHE_FOLDER)[5].write_text("no table\n")
     with pytest.raises(InvalidTable) as caught:
         run(EXPERIMENT, tmp_path, workers=1)
     assert len(str(caught.value).splitlines()) == 1
@@ -236,7 +240,7 @@ def started(folder: Path, out: Path, *, workers: int) -> "subprocess.Popen[bytes
 
 
 def finished(out: Path) -> int:
-    return len(list((out / CELLS).glob("[!.]*.parquet")))
+    return len(list((out / CACHE_FOLDER).glob("[!.]*.parquet")))
 
 
 def wait_for_more(process: "subprocess.Popen[bytes]", out: Path, before: int) -> None:

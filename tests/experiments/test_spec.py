@@ -1,4 +1,4 @@
-"""Specifications: what is read, and what is refused with the culprit named."""
+"""Specifications: what they contain, and errors that name the culprit."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,16 +8,17 @@ import pytest
 from experiments.small_experiments import written
 from thrifty.environments.families import FAMILIES
 from thrifty.errors import InvalidSpec, UnknownName
-from thrifty.experiments.cells import cells_of
+from thrifty.experiments.environments import environment_named
+from thrifty.experiments.roles import Role
+from thrifty.experiments.single_runs import single_runs
 from thrifty.experiments.spec import catalogue, find, find_all, for_choosing, parse_seeds
-from thrifty.experiments.worlds import world_named
 from thrifty.theory import recommended_window
 
 GOOD = """
 title = "Mine"
 seeds = "0:2"
 rounds = 50
-[world]
+[environment]
 name = "random"
 levels = [2, 3]
 [[policies]]
@@ -31,8 +32,8 @@ TARGET = '{policy = "sw-ucb", against = "%s", regret_at_most = %s}'
 def test_a_file_is_read(tmp_path: Path) -> None:
     experiment = find(written(tmp_path, GOOD))
     assert (experiment.id, experiment.title, experiment.seeds) == ("mine", "Mine", (0, 1))
-    assert (experiment.world, experiment.horizons) == ("random", (50,))
-    assert experiment.world_params == {"levels": [2, 3]}
+    assert (experiment.environment, experiment.horizons) == ("random", (50,))
+    assert experiment.environment_params == {"levels": [2, 3]}
     entry = experiment.entries[0]
     assert (entry.label, entry.policy, entry.params) == ("sw-ucb", "sw-ucb", {"tau": 10})
     assert entry.published == (1.0, 2.5)
@@ -46,28 +47,28 @@ def test_without_rounds_runs_go_to_the_end(tmp_path: Path) -> None:
 def test_several_rounds_are_runs_of_their_own(tmp_path: Path) -> None:
     experiment = find(written(tmp_path, GOOD.replace("rounds = 50", "rounds = [30, 50]")))
     assert experiment.horizons == (30, 50)
-    cells = cells_of(experiment)
-    assert list(cells) == [("sw-ucb", t, seed) for t in (30, 50) for seed in (0, 1)]
-    assert [cell.rounds for cell in cells.values()] == [30, 30, 50, 50]
-    # A world that can be made for any number of rounds is made for each of them.
-    assert [cell.parsed_world_params["rounds"] for cell in cells.values()] == [30, 30, 50, 50]
+    runs = single_runs(experiment)
+    assert list(runs) == [("sw-ucb", t, seed) for t in (30, 50) for seed in (0, 1)]
+    assert [run.rounds for run in runs.values()] == [30, 30, 50, 50]
+    # An environment that takes a number of rounds is made for each horizon.
+    assert [run.parsed_environment_params["rounds"] for run in runs.values()] == [30, 30, 50, 50]
 
 
 def test_a_world_that_says_its_rounds_keeps_them(tmp_path: Path) -> None:
     fixed = GOOD.replace("levels = [2, 3]", "rounds = 70")
-    cells = cells_of(find(written(tmp_path, fixed)))
-    assert {cell.parsed_world_params["rounds"] for cell in cells.values()} == {70}
-    assert {cell.rounds for cell in cells.values()} == {50}
+    runs = single_runs(find(written(tmp_path, fixed)))
+    assert {run.parsed_environment_params["rounds"] for run in runs.values()} == {70}
+    assert {run.rounds for run in runs.values()} == {50}
     published = GOOD.replace('"random"\nlevels = [2, 3]', '"nursery/published"')
-    cells = cells_of(find(written(tmp_path, published)))
-    assert {cell.world_params for cell in cells.values()} == {"{}"}
+    runs = single_runs(find(written(tmp_path, published)))
+    assert {run.environment_params for run in runs.values()} == {"{}"}
 
 
 RECOMMENDED = """
 title = "Windows by the theorems"
 seeds = "0:1"
 rounds = [1000, 8000]
-[world]
+[environment]
 name = "random"
 [[policies]]
 policy = "ncc-ucrl2"
@@ -76,8 +77,8 @@ window = "recommended"
 
 
 def windows(folder: Path, text: str) -> list[int]:
-    cells = cells_of(find(written(folder, text)))
-    return [cell.parsed_params["window"] for cell in cells.values()]
+    runs = single_runs(find(written(folder, text)))
+    return [run.parsed_params["window"] for run in runs.values()]
 
 
 def test_the_recommended_window_is_the_horizon_where_nothing_changes(tmp_path: Path) -> None:
@@ -129,10 +130,10 @@ def test_the_recommended_window_counts_changes_within_the_rounds(tmp_path: Path)
 
 
 def test_shares_of_the_rounds_are_rounds() -> None:
-    world = world_named("random")
-    shares = world(0, rounds=200, reward_changes=[0.25, 0.5], cost_changes=[0.1])
+    make = environment_named("random")
+    shares = make(0, rounds=200, reward_changes=[0.25, 0.5], cost_changes=[0.1])
     assert (shares.reward_changes, shares.cost_changes) == ((50, 100), (20,))
-    counted = world(0, rounds=200, reward_changes=[50, 100], cost_changes=[20])
+    counted = make(0, rounds=200, reward_changes=[50, 100], cost_changes=[20])
     assert shares.rewards.tolist() == counted.rewards.tolist()
 
 
@@ -140,6 +141,41 @@ def test_a_recommended_window_needs_rounds(tmp_path: Path) -> None:
     text = RECOMMENDED.replace("rounds = [1000, 8000]", "")
     with pytest.raises(InvalidSpec, match="number of rounds"):
         windows(tmp_path, text)
+
+
+def test_the_former_name_of_the_environments_table_is_accepted(tmp_path: Path) -> None:
+    former = GOOD.replace("[environment]", "[world]")
+    assert find(written(tmp_path, former)) == find(written(tmp_path, GOOD))
+    both = GOOD.replace("[environment]", '[world]\nname = "random"\n[environment]')
+    with pytest.raises(InvalidSpec, match=r"both \[environment\] and \[world\]"):
+        find(written(tmp_path, both))
+
+
+def test_roles(tmp_path: Path) -> None:
+    experiment = find(written(tmp_path, GOOD.replace("tau = 10", 'role = "later-benchmark"')))
+    assert experiment.entries[0].role is Role.LATER_BENCHMARK
+    assert experiment.with_role(Role.LATER_BENCHMARK) is experiment.entries[0]
+    assert experiment.entries[0].params == {}
+    with pytest.raises(InvalidSpec, match="no policy with role 'text'"):
+        experiment.with_role(Role.TEXT)
+
+
+def test_policies_that_differ_in_their_window_only() -> None:
+    windows = {"w = 100": 100, "w = 250": 250, "w = 300": 300, "w = 500": 500}
+    found = find("nursery/window").windows
+    assert windows.items() <= found.items()
+    assert len(found) == len(find("nursery/window").entries)
+    assert find("nursery/published").windows == {}
+    one = replace(find("nursery/window"), entries=find("nursery/window").entries[:1])
+    assert one.windows == {}
+    assert find("theory/stationary").windows == {}
+
+
+def test_the_paper_has_every_role() -> None:
+    published = find("nursery/published")
+    assert {entry.role for entry in published.entries} == {*Role, None} - {Role.TUNED}
+    without_role = {entry.policy for entry in published.entries if entry.role is None}
+    assert without_role == {"oracle", "scout", "ncc-ucrl2-repaired"}
 
 
 def test_a_grid_says_which_parameters_it_is_over(tmp_path: Path) -> None:
@@ -185,13 +221,14 @@ def test_the_catalogue_has_the_papers_experiments() -> None:
         ("levels = [2, 3]", "level = [2, 3]", "'level'"),
         ('policy = "sw-ucb"', 'policy = "swucb"', "'swucb'"),
         ("tau = 10", "taw = 10", "'taw'"),
-        ('seeds = "0:2"', 'seeds = "0:2"\nchoosing_seeds = "1:3"', "such as 1"),
+        ("tau = 10", 'role = "hero"', "role is 'hero'"),
+        ('seeds = "0:2"', 'seeds = "0:2"\nchoosing_seeds = "1:3"', "has seed 1 in both"),
         ('seeds = "0:2"', 'seeds = "0:2"\nchoosing_seeds = 3', "choosing_seeds is 3"),
         ('seeds = "0:2"', 'seeds = "0:2"\nregret = "none"', "regret is 'none'"),
         ('seeds = "0:2"', 'seeds = "0:2"\ntargets = 3', "targets is 3"),
         ('seeds = "0:2"', 'seeds = "0:2"\ntargets = [3]', "target 3"),
         ('seeds = "0:2"', 'seeds = "0:2"\ntargets = [{policy = "me"}]', "'against'"),
-        ('seeds = "0:2"', f'seeds = "0:2"\ntargets = [{TARGET % ("me", "0.5")}]', "about 'me'"),
+        ('seeds = "0:2"', f'seeds = "0:2"\ntargets = [{TARGET % ("me", "0.5")}]', "names 'me'"),
         ('seeds = "0:2"', f'seeds = "0:2"\ntargets = [{TARGET % ("sw-ucb", "-1")}]', "most is -1"),
         (GOOD[GOOD.index("[[") :], "", "'policies'"),
         ("published = [1, 2.5]", 'published = "1"', "published is '1'"),
@@ -213,7 +250,7 @@ seeds = "0:2"
 choosing_seeds = "10,12"
 regret = "realised"
 policies = ["any-size", {policy = "ucb1", alpha = 0.2}]
-[world]
+[environment]
 name = "one-relevant"
 rounds = 200
 """
@@ -234,38 +271,42 @@ def test_seeds_for_choosing_are_kept_apart(tmp_path: Path) -> None:
     choosing = for_choosing(experiment)
     assert (choosing.id, choosing.seeds, choosing.choosing_seeds) == ("choosing/mine", (10, 12), ())
     assert for_choosing(experiment, (12,)).seeds == (12,)
-    with pytest.raises(InvalidSpec, match=r"seeds 11 to 11 aside.*some of 10 to 12"):
+    with pytest.raises(InvalidSpec, match=r"seeds 11 to 11 for choosing.*from 10 to 12"):
         for_choosing(experiment, (11,))
-    with pytest.raises(InvalidSpec, match="report seeds on which constants are chosen, such as 10"):
+    with pytest.raises(InvalidSpec, match="has seed 10 in both seeds and choosing_seeds"):
         replace(experiment, seeds=(3, 10))
-    with pytest.raises(InvalidSpec, match="sets no seeds aside"):
+    with pytest.raises(InvalidSpec, match="reserves no seeds"):
         for_choosing(choosing)
 
 
 def test_a_folder_is_all_of_its_experiments() -> None:
     worlds = find_all("worlds")
     assert worlds == find_all("worlds/")
-    assert [it.id for it in worlds] == [name for name in catalogue() if name[:7] == "worlds/"]
-    assert [it.id for it in find_all("worlds/additive")] == ["worlds/additive"]
+    assert [world.id for world in worlds] == [name for name in catalogue() if name[:7] == "worlds/"]
+    assert [world.id for world in find_all("worlds/additive")] == ["worlds/additive"]
     with pytest.raises(UnknownName, match="'world'"):
         find_all("world")
 
 
 def test_every_family_has_a_world_of_its_own() -> None:
-    played = {it.world for it in find_all("worlds")}
+    played = {experiment.environment for experiment in find_all("worlds")}
     nursery = {f"nursery/{name}" for name in ("published", "shuffled", "stationary")}
     assert played == {*FAMILIES, *nursery}
 
 
 def test_worlds_have_one_protocol() -> None:
     worlds = find_all("worlds")
-    assert {it.seeds for it in worlds} == {tuple(range(40))}
-    assert {it.choosing_seeds for it in worlds} == {tuple(range(1000, 1040))}
-    assert {it.id for it in worlds if it.regret == "realised"} == {"worlds/nursery-published"}
-    assert len({it.title for it in worlds}) == len(worlds)
-    for it in worlds:
-        sweeping = {entry.label for entry in it.entries} & {"NCC-UCRL2, program", "Sim-OOS"}
-        assert len(sweeping) == (0 if it.world in ("many-features", "xor-among-many") else 2)
+    assert {world.seeds for world in worlds} == {tuple(range(40))}
+    assert {world.choosing_seeds for world in worlds} == {tuple(range(1000, 1040))}
+    assert {world.id for world in worlds if world.regret == "realised"} == {
+        "worlds/nursery-published"
+    }
+    assert len({world.title for world in worlds}) == len(worlds)
+    for world in worlds:
+        sweeping = {entry.policy for entry in world.entries} & {"ncc-ucrl2-published", "sim-oos"}
+        assert len(sweeping) == (
+            0 if world.environment in ("many-features", "xor-among-many") else 2
+        )
 
 
 def test_shared_parameters_are_those_of_the_shuffled_rows() -> None:

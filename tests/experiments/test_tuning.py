@@ -1,4 +1,4 @@
-"""Grids, choices and surfaces by hand; tuning data is never evaluation data."""
+"""Grids, tuned parameters and surfaces by hand."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +11,18 @@ from figures.small_tables import table_of_gains
 from thrifty.errors import InvalidSpec
 from thrifty.experiments.results import Results
 from thrifty.experiments.spec import Entry, Experiment, find
-from thrifty.experiments.tuning import choices, evaluation, require_grid, surfaces, worth
+from thrifty.experiments.tuning import (
+    best_parameters,
+    gains_from_tuning,
+    require_grid,
+    surfaces,
+    tuned_experiment,
+)
 
 GRID = """
 title = "Grid"
 seeds = "0:2"
-[world]
+[environment]
 name = "nursery/tuning"
 [[policies]]
 policy = "sw-ucb"
@@ -36,7 +42,7 @@ def test_lists_of_values_are_grids(tmp_path: Path) -> None:
 
 
 def test_an_empty_list_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSpec, match="without values"):
+    with pytest.raises(InvalidSpec, match="empty list"):
         find(written(tmp_path, GRID.replace("[10, 20, 30]", "[]")))
 
 
@@ -51,7 +57,7 @@ def test_the_papers_grids() -> None:
     policies = [entry.policy for entry in changing.entries]
     assert policies.count("ncc-ucrl2-published") == 11 * 17
     assert len(changing.seeds) == len(stationary.seeds) == 3
-    assert stationary.world_params == {"changes": False}
+    assert stationary.environment_params == {"changes": False}
     assert not {entry.policy for entry in stationary.entries} & set(policies)
 
 
@@ -70,44 +76,47 @@ def test_the_highest_mean_gain_is_chosen() -> None:
         for k, label in enumerate(gains)
     )
     experiment = Experiment("grid", "Grid", "nursery/tuning", entries, (0, 1))
-    (chosen,) = choices([Results(experiment, table_of_gains(gains))])
+    (chosen,) = best_parameters([Results(experiment, table_of_gains(gains))])
     assert (chosen.params, chosen.gain, chosen.runner_up) == ({"alpha": 1}, 4.0, 4.0)
     assert (chosen.candidates, chosen.grid, chosen.reported) == (3, ("alpha",), {"alpha": 2})
 
 
 def test_choices_of_several_grids_come_in_order() -> None:
-    first, second = choices([TWO, ONE])
+    first, second = best_parameters([TWO, ONE])
     assert (first.policy, first.params) == ("sw-ucb", {"alpha": 0.2, "tau": 20})
     assert (first.gain, first.runner_up, first.candidates) == (9, 6, 6)
     assert (second.policy, second.params) == ("ucb1", {"alpha": 0.2})
 
 
 def test_a_choice_among_one_has_no_runner_up() -> None:
-    (only,) = choices([grid_of("ucb1", {"alpha": (0.1,)}, (3,))])
+    (only,) = best_parameters([grid_of("ucb1", {"alpha": (0.1,)}, (3,))])
     assert (only.runner_up, only.candidates) == (None, 1)
 
 
 def test_the_choice_is_compared_with_the_experiments_own_parameters() -> None:
     published = find("nursery/published")
-    judged = evaluation(choices([ONE]), published)
-    assert [(entry.label, entry.params["alpha"]) for entry in judged.entries] == [
+    evaluated = tuned_experiment(best_parameters([ONE]), published)
+    assert [(entry.label, entry.params["alpha"]) for entry in evaluated.entries] == [
         ("UCB1", 0.6),
         ("tuned ucb1", 0.2),
     ]
-    assert (judged.id, judged.world) == ("nursery/published-tuned", published.world)
-    assert judged.seeds == published.seeds
+    assert (evaluated.id, evaluated.environment) == (
+        "nursery/published-tuned",
+        published.environment,
+    )
+    assert evaluated.seeds == published.seeds
 
 
-def test_worth_by_hand() -> None:
-    chosen = choices([ONE, TWO])
+def test_gains_from_tuning_by_hand() -> None:
+    chosen = best_parameters([ONE, TWO])
     entries = (Entry("mine", "ucb1", {"alpha": 0.6}), Entry("other", "uniform"))
-    judged = evaluation(chosen, Experiment("e", "E", "random", entries, (0, 1, 2)))
+    evaluated = tuned_experiment(chosen, Experiment("e", "E", "random", entries, (0, 1, 2)))
     gains = {"mine": (10.0, 20.0, 30.0), "tuned ucb1": (12.0, 22.0, 32.0), "tuned sw-ucb": (1.0,)}
-    found = worth(chosen, Results(judged, table_of_gains(gains)))
+    found = gains_from_tuning(Results(evaluated, table_of_gains(gains)))
     assert list(found) == ["ucb1"]  # the experiment has no sw-ucb of its own
-    it = found["ucb1"]
-    assert (it.policy, it.other, it.mean, it.seeds) == ("tuned ucb1", "mine", 2, 3)
-    assert (it.low, it.high) == (2, 2)
+    change = found["ucb1"]
+    assert (change.policy, change.other, change.mean, change.seeds) == ("tuned ucb1", "mine", 2, 3)
+    assert (change.low, change.high) == (2, 2)
 
 
 def test_the_surface_of_one_parameter() -> None:
@@ -135,25 +144,25 @@ def test_the_surface_of_three_parameters_has_the_best_of_the_third() -> None:
 
 
 def test_a_surface_without_the_papers_choice() -> None:
-    elsewhere = tuple(replace(it, reported={"alpha": 7}) for it in ONE.experiment.entries)
+    elsewhere = tuple(replace(entry, reported={"alpha": 7}) for entry in ONE.experiment.entries)
     (found,) = surfaces(replace(ONE, experiment=replace(ONE.experiment, entries=elsewhere)))
     assert found.reported is None
-    unreported = tuple(replace(it, reported={}) for it in ONE.experiment.entries)
+    unreported = tuple(replace(entry, reported={}) for entry in ONE.experiment.entries)
     (found,) = surfaces(replace(ONE, experiment=replace(ONE.experiment, entries=unreported)))
     assert found.reported is None
 
 
 def test_policies_without_a_grid_have_no_surface() -> None:
     fixed = replace(ONE.experiment, entries=(*ONE.experiment.entries, Entry("fixed", "uniform")))
-    gains = {it.label: (1.0,) for it in fixed.entries}
+    gains = {entry.label: (1.0,) for entry in fixed.entries}
     found = surfaces(Results(fixed, table_of_gains(gains)))
-    assert [it.policy for it in found] == ["ucb1"]
+    assert [surface.policy for surface in found] == ["ucb1"]
 
 
 def test_a_policy_with_a_grid_may_have_other_entries_too() -> None:
     fixed = Entry("fixed", "sw-ucb", {"alpha": 0.7})
     entries = (*TWO.experiment.entries, fixed)
-    gains = {it.label: (1.0,) for it in entries}
+    gains = {entry.label: (1.0,) for entry in entries}
     experiment = replace(TWO.experiment, entries=entries)
     (found,) = surfaces(Results(experiment, table_of_gains(gains)))
     assert (found.rows, found.columns) == ((0.1, 0.2), (10, 20, 30))

@@ -1,8 +1,11 @@
-"""Tables small enough to add up by hand: blocks of ten rounds, two features, two actions."""
+"""Tables small enough to check by hand: blocks of ten rounds, two features, two actions."""
 
 from collections.abc import Mapping, Sequence
 
 import polars as pl
+
+from thrifty.experiments.results import Results
+from thrifty.experiments.spec import Entry, Experiment
 
 BLOCK = 10
 NAMES = ["policy", "seed", "horizon", "measure", "key", "round", "value"]
@@ -14,6 +17,16 @@ WITHOUT_KEY = (
     "realised_regret",
     "value_of_looking",
 )
+
+POLICIES = {
+    "Oracle": "oracle",
+    "oracle": "oracle",
+    "Scout": "scout",
+    "NCC-UCRL2": "ncc-ucrl2",
+    "NCC-UCRL2, text": "ncc-ucrl2",
+    "Uniform": "uniform",
+}
+"""Policies of some labels; all others are "ucb1"."""
 
 Row = tuple[str, int, int, str, str, int, float]
 
@@ -28,10 +41,10 @@ def rows(
     left: Sequence[float] | None = None,
     bought: Sequence[int] | None = None,
 ) -> list[Row]:
-    """One run, block by block: how often it chooses left, and how many features it buys.
+    """Return one run, block by block: number of choices of left, and of features bought.
 
-    By default it chooses left 4 times in the first block, later never, and buys x in every round
-    of the first block, later nothing. The second feature that it buys is y.
+    By default the run chooses left 4 times in the first block and never later, and buys x in every
+    round of the first block and nothing later. The second feature that it buys is y.
     """
     n = len(rewards)
     left = [4.0] + [0.0] * (n - 1) if left is None else left
@@ -43,16 +56,16 @@ def rows(
         ("expected_regret", ""): regrets,
         ("realised_regret", ""): regrets,
         ("value_of_looking", ""): [5.0] * n,
-        ("purchases", "x"): [BLOCK * float(it > 0) for it in bought],
-        ("purchases", "y"): [BLOCK * float(it > 1) for it in bought],
+        ("purchases", "x"): [BLOCK * float(number > 0) for number in bought],
+        ("purchases", "y"): [BLOCK * float(number > 1) for number in bought],
         ("choices", "left"): left,
-        ("choices", "right"): [BLOCK - it for it in left],
+        ("choices", "right"): [BLOCK - count for count in left],
     }
     for number in range(3):
-        are = [float(it == number) for it in bought]
-        series["rounds_by_observations", str(number)] = [BLOCK * it for it in are]
+        matches = [float(count == number) for count in bought]
+        series["rounds_by_observations", str(number)] = [BLOCK * match for match in matches]
         series["reward_by_observations", str(number)] = [
-            r * it for r, it in zip(rewards, are, strict=True)
+            reward * match for reward, match in zip(rewards, matches, strict=True)
         ]
     return [
         (policy, seed, BLOCK * n, measure, key, k * BLOCK, float(value))
@@ -67,7 +80,7 @@ def table_from(runs: Sequence[Row]) -> pl.DataFrame:
 
 
 def table_of(*labels: str) -> pl.DataFrame:
-    """Two seeds and two blocks for every label; label number k has k more regret in each block."""
+    """Return two seeds and two blocks for every label; label k has k more regret in each block."""
     return table_from(
         [
             row
@@ -82,6 +95,19 @@ def table_of(*labels: str) -> pl.DataFrame:
             )
         ]
     )
+
+
+def results_of(
+    table: pl.DataFrame, published: Mapping[str, Sequence[float]] | None = None
+) -> Results:
+    """Return the table as the results of an experiment with these labels."""
+    labels = table["policy"].unique(maintain_order=True).to_list()
+    seeds = table["seed"].unique().sort().to_list()
+    entries = tuple(
+        Entry(label, POLICIES.get(label, "ucb1"), published=tuple((published or {}).get(label, ())))
+        for label in labels
+    )
+    return Results(Experiment("small", "Small", "random", entries, tuple(seeds)), table)
 
 
 def with_events(
@@ -123,7 +149,7 @@ def table_of_regrets(regrets: Mapping[str, Mapping[int, Sequence[float]]]) -> pl
 def plus(
     table: pl.DataFrame, policy: str, more: float, measures: Sequence[str] = WITHOUT_KEY
 ) -> pl.DataFrame:
-    """Return the table with so much more of these measures in the policy's first blocks."""
+    """Return the table with a larger value of these measures in the policy's first blocks."""
     wanted = (
         (pl.col("policy") == policy)
         & pl.col("measure").is_in(measures)

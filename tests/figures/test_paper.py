@@ -1,4 +1,6 @@
-"""The figures: what is drawn, not how it looks."""
+"""Figures of the paper: what is drawn, not how it looks."""
+
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
-from figures.small_tables import table_of
+from figures.small_results import windows
+from figures.small_tables import results_of, table_of
 from thrifty.environments import Replay
-from thrifty.errors import InvalidTable
 from thrifty.figures import paper
-from thrifty.figures.style import colour_of
+from thrifty.figures.style import policy_colour
 
-TABLE = table_of("Oracle", "UCB1", "NCC-UCRL2")
+RESULTS = results_of(table_of("Oracle", "UCB1", "NCC-UCRL2"))
 
 
 def lines(axes: Axes) -> dict[str, Line2D]:
@@ -32,7 +34,7 @@ def change_points(axes: Axes) -> list[float]:
 
 
 def bars(axes: Axes) -> list[BarContainer]:
-    return [it for it in axes.containers if isinstance(it, BarContainer)]
+    return [item for item in axes.containers if isinstance(item, BarContainer)]
 
 
 def legend_of(figure: Figure) -> list[str]:
@@ -40,20 +42,20 @@ def legend_of(figure: Figure) -> list[str]:
 
 
 def test_regret_is_the_running_mean_over_seeds() -> None:
-    figure = paper.cumulative_regret(TABLE, [7, 15])
+    figure = paper.cumulative_regret(RESULTS, [7, 15])
     (axes,) = figure.axes
     drawn = lines(axes)
     assert ys(drawn["UCB1"]) == [0, 2, 5]  # seeds 0, 2, 4 and 0, 2, 6
     assert ys(drawn["NCC-UCRL2"]) == [0, 3, 7]
     assert np.asarray(drawn["UCB1"].get_xdata()).tolist() == [0, 10, 20]
     assert "Oracle" not in drawn
-    assert drawn["UCB1"].get_color() == colour_of("UCB1")
+    assert drawn["UCB1"].get_color() == policy_colour("ucb1")
     assert change_points(axes) == [7, 15]
     assert legend_of(figure) == ["NCC-UCRL2", "UCB1"]  # as the lines end, from above
 
 
 def test_regret_is_shaded_by_the_interval() -> None:
-    (axes,) = paper.cumulative_regret(table_of("UCB1"), []).axes
+    (axes,) = paper.cumulative_regret(results_of(table_of("UCB1")), []).axes
     (band,) = axes.collections
     heights = band.get_paths()[0].vertices
     assert np.asarray(heights)[:, 1].max() == 4  # totals of 2 and 4: resampled means reach both
@@ -62,7 +64,7 @@ def test_regret_is_shaded_by_the_interval() -> None:
 
 
 def test_bars_are_gain_plus_cost() -> None:
-    (axes,) = paper.gain_and_cost(TABLE).axes
+    (axes,) = paper.gain_and_cost(RESULTS).axes
     gains, costs = bars(axes)
     # Rewards 15, 14 and 13 on average, each with cost 1; the best comes last, which is on top.
     assert [bar.get_width() for bar in gains.patches] == [12, 13, 14]
@@ -76,7 +78,7 @@ def test_bars_are_gain_plus_cost() -> None:
 
 
 def test_recommendations_have_a_panel_for_each_period() -> None:
-    figure = paper.recommendations(TABLE, [10], ["Oracle", "UCB1"])
+    figure = paper.recommendations(RESULTS, [10], ["Oracle", "UCB1"])
     first, second = figure.axes
     assert [bar.get_height() for bar in bars(first)[0].patches] == [0.4, 0.6]
     assert [bar.get_height() for bar in bars(second)[1].patches] == [0, 1]
@@ -85,11 +87,11 @@ def test_recommendations_have_a_panel_for_each_period() -> None:
 
 
 def test_recommendations_leave_no_empty_panel() -> None:
-    figure = paper.recommendations(TABLE, [4, 8, 10, 12], ["Oracle"])
+    figure = paper.recommendations(RESULTS, [4, 8, 10, 12], ["Oracle"])
     assert [axes.get_visible() for axes in figure.axes] == [True] * 5 + [False] * 3
 
 
-def test_the_world_shows_means_of_periods() -> None:
+def test_the_environment_shows_means_of_periods() -> None:
     replay = Replay(
         contexts=[[0]] * 4,
         rewards=[[1, 0], [0, 0], [0, 1], [0, 1]],
@@ -97,35 +99,32 @@ def test_the_world_shows_means_of_periods() -> None:
         reward_changes=[2],
         cost_changes=[1],
     )
-    upper, lower = paper.world(replay).axes
+    upper, lower = paper.environment(replay).axes
     assert ys(lines(upper)[replay.problem.actions[0]]) == [0.5, 0.5, 0, 0]
     assert ys(lines(upper)[replay.problem.actions[1]]) == [0, 0, 1, 1]
     (feature,) = replay.problem.features
     assert ys(lines(lower)[feature.name]) == pytest.approx([0.1, 1.1 / 3, 1.1 / 3, 1.1 / 3])
     assert (change_points(upper), change_points(lower)) == ([2], [1])
-    shorter, _ = paper.world(replay, rounds=2).axes
+    shorter, _ = paper.environment(replay, rounds=2).axes
     assert ys(lines(shorter)[replay.problem.actions[0]]) == [0.5, 0.5]
     assert change_points(shorter) == []
 
 
-def test_windows_stand_in_the_order_of_their_length() -> None:
-    figure = paper.windows(table_of("w = 1000", "w = 50"), [5])
+def test_windows_are_ordered_by_length() -> None:
+    results = windows()
+    backwards = replace(results.experiment, entries=results.experiment.entries[::-1])
+    figure = paper.windows(replace(results, experiment=backwards), [5])
     left, right = figure.axes
-    assert legend_of(figure) == ["w = 50", "w = 1000"]
-    assert ys(lines(left)["w = 1000"]) == [0, 1, 3]
+    assert legend_of(figure) == ["short", "long"]
+    assert ys(lines(left)["short"]) == [0, 1, 3]
     assert change_points(left) == [5]
     by_window = right.get_lines()[0]
-    assert np.asarray(by_window.get_xdata()).tolist() == [50, 1000]
-    assert ys(by_window) == [5, 3]
-
-
-def test_other_policies_are_no_windows() -> None:
-    with pytest.raises(InvalidTable, match="'Oracle' is no window"):
-        paper.windows(TABLE)
+    assert np.asarray(by_window.get_xdata()).tolist() == [10, 20]
+    assert ys(by_window) == [3, 5]
 
 
 def test_accuracy_by_number_of_observations() -> None:
-    (axes,) = paper.accuracy(TABLE, ["Oracle", "UCB1"]).axes
+    (axes,) = paper.accuracy(RESULTS, ["Oracle", "UCB1"]).axes
     drawn = lines(axes)
     assert ys(drawn["Oracle"]) == [0.7, 0.75, 0.75]
     assert ys(drawn["UCB1"]) == [0.7, 0.7, 0.7]
@@ -133,22 +132,22 @@ def test_accuracy_by_number_of_observations() -> None:
 
 
 def test_seeds_and_what_was_printed() -> None:
-    figure = paper.seeds(TABLE, {"UCB1": (11.0, 12.0)})
+    figure = paper.seeds(results_of(RESULTS.table, {"UCB1": (11.0, 12.0)}))
     (axes,) = figure.axes
-    dots = [np.asarray(it.get_offsets()) for it in axes.collections]
+    dots = [np.asarray(points.get_offsets()) for points in axes.collections]
     lowest_row = dots[0]  # NCC-UCRL2, the last of the table
     assert lowest_row[:, 0].tolist() == [11, 13]
-    marks = next(it for it in axes.collections if it.get_label() == "printed by the authors")
+    marks = next(m for m in axes.collections if m.get_label() == "printed by the authors")
     assert np.asarray(marks.get_offsets())[:, 0].tolist() == [11, 12]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["NCC-UCRL2", "UCB1", "Oracle"]
 
 
 def test_seeds_without_printed_totals() -> None:
-    assert "printed by the authors" not in legend_of(paper.seeds(TABLE, {}))
+    assert "printed by the authors" not in legend_of(paper.seeds(RESULTS))
 
 
 def test_purchases_have_a_panel_for_each_feature() -> None:
-    figure = paper.purchases(TABLE, "UCB1", [10])
+    figure = paper.purchases(RESULTS, "UCB1", [10])
     values = []
     for axes in figure.axes:
         (steps,) = [patch for patch in axes.patches if isinstance(patch, StepPatch)]
@@ -159,8 +158,8 @@ def test_purchases_have_a_panel_for_each_feature() -> None:
 
 
 def test_drawing_does_not_change_the_table() -> None:
-    before = TABLE.clone()
-    paper.cumulative_regret(TABLE, [])
-    paper.gain_and_cost(TABLE)
-    assert isinstance(TABLE, pl.DataFrame)
-    assert TABLE.equals(before)
+    before = RESULTS.table.clone()
+    paper.cumulative_regret(RESULTS, [])
+    paper.gain_and_cost(RESULTS)
+    assert isinstance(RESULTS.table, pl.DataFrame)
+    assert RESULTS.table.equals(before)

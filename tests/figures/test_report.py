@@ -10,8 +10,8 @@ import pytest
 from experiments.made_up_paper import reproduction
 from figures.small_results import KINDS, plain
 from thrifty.errors import SaveError
-from thrifty.experiments.findings import findings
-from thrifty.figures.drawings import drawings_of
+from thrifty.experiments.conclusions import draw_conclusions
+from thrifty.figures.figure_list import figure_specs
 from thrifty.figures.report import PACKAGES, write_paper_report, write_report
 
 TITLE = "Gains & <costs> </title><script>"
@@ -73,8 +73,8 @@ def test_the_table_has_ours_beside_theirs(text: str) -> None:
 def test_parameters_seeds_and_versions(text: str) -> None:
     rows = Page(text).rows
     assert [LABEL, "ucb1", "alpha = 0.6"] in rows
-    world = "levels = [2, 2], n_actions = 2, rounds = 20, reward_changes = [10]"
-    assert ["world", "random", world] in rows
+    params = "levels = [2, 2], n_actions = 2, rounds = 20, reward_changes = [10]"
+    assert ["environment", "random", params] in rows
     assert ["seeds", "0, 1", ""] in rows
     assert {"thrifty", "Python", *PACKAGES} <= {row[0] for row in rows if len(row) == 2}
     assert COMMAND in Page(text).words
@@ -84,7 +84,7 @@ def test_what_others_wrote_is_text(text: str) -> None:
     page = Page(text)
     assert page.words.count(TITLE) == 2  # the title and the heading
     assert "b" not in page.tags
-    assert page.tags.count("script") == 1 + len(drawings_of(RESULTS))
+    assert page.tags.count("script") == 1 + len(figure_specs(RESULTS))
     assert "</script><b>" not in text
 
 
@@ -92,8 +92,8 @@ def require_alone(text: str) -> None:
     """A browser fetches nothing: all addresses are in the page itself."""
     addresses = Page(text).addresses
     assert addresses
-    assert all(it.startswith(("#", "data:")) for it in addresses)
-    anchors = {it.removeprefix("#") for it in addresses if it.startswith("#")}
+    assert all(address.startswith(("#", "data:")) for address in addresses)
+    anchors = {link.removeprefix("#") for link in addresses if link.startswith("#")}
     assert anchors <= set(re.findall(r'<h2 id="([^"]+)"', text))
     assert "cdn.plot.ly" not in re.sub(r"<script>.*?</script>", "", text, count=1, flags=re.DOTALL)
     assert len(text) > 1_000_000  # the library is inside
@@ -113,9 +113,9 @@ def report_of(kind: str, folder: Path) -> str:
 def test_every_kind_has_a_report_with_its_figures(tmp_path: Path, kind: str) -> None:
     text = report_of(kind, tmp_path)
     page = Page(text)
-    for drawing in drawings_of(KINDS[kind]):
-        assert drawing.caption in page.words
-        assert re.search(f'<div id="[a-z0-9-]*-{drawing.name}"', text)
+    for spec in figure_specs(KINDS[kind]):
+        assert spec.caption in page.words
+        assert re.search(f'<div id="[a-z0-9-]*-{spec.name}"', text)
     assert KINDS[kind].experiment.title in page.words
 
 
@@ -129,13 +129,13 @@ def test_the_report_of_a_grid_has_the_choice(tmp_path: Path) -> None:
 def test_the_report_of_horizons_has_slopes_and_bounds(tmp_path: Path) -> None:
     page = Page(report_of("horizons", tmp_path))
     rows = {row[0]: row[1:] for row in page.rows if len(row) == 5}
-    assert rows["NCC-UCRL2, text"] == ["10", "20", "0.50", "0.50 to 0.50"]
+    assert rows["the text"] == ["10", "20", "0.50", "0.50 to 0.50"]
     assert float(rows["bound of the theorem"][0].replace(",", "")) > 20
 
 
 def test_the_report_of_a_grid_has_its_values(tmp_path: Path) -> None:
     rows = Page(report_of("grid", tmp_path)).rows
-    (listed,) = [row[2] for row in rows if row[:2] == ["ps-linucb, a grid", "ps-linucb"]]
+    (listed,) = [row[2] for row in rows if row[:2] == ["ps-linucb (grid)", "ps-linucb"]]
     assert all(value in listed for value in ("0.1", "0.2", "50", "100", "0.3", "0.4"))
 
 
@@ -143,7 +143,7 @@ def test_bounds_stand_below_their_horizons(tmp_path: Path) -> None:
     results = KINDS["horizons"]
     backwards = replace(results.experiment, horizons=results.experiment.horizons[::-1])
     path = write_report(tmp_path, replace(results, experiment=backwards), COMMAND)
-    (row,) = [it for it in Page(path.read_text(encoding="utf-8")).rows if "theorem" in "".join(it)]
+    (row,) = [r for r in Page(path.read_text(encoding="utf-8")).rows if "theorem" in "".join(r)]
     assert int(row[1].replace(",", "")) < int(row[2].replace(",", ""))
 
 
@@ -153,10 +153,10 @@ def test_the_papers_report_has_every_experiment_and_claim(paper: str) -> None:
         assert results.experiment.title in page.words
         assert page.words.count(results.experiment.id) >= 2  # a link, and its parameters
     for claim in done.claims:
-        value = claim.shown(claim.value)
+        value = claim.format(claim.value)
         assert [claim.claim, claim.measured, value, claim.interval, claim.verdict] in page.rows
-    for finding in findings(done):
-        assert finding.words in page.words
+    for conclusion in draw_conclusions(done):
+        assert conclusion.text in page.words
     assert COMMAND in page.words
     assert {"thrifty", "Python", *PACKAGES} <= {row[0] for row in page.rows if len(row) == 2}
 

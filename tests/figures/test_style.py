@@ -1,49 +1,73 @@
 """Colours and settings of figures."""
 
+from dataclasses import replace
+
 import matplotlib
 import pytest
 
-from thrifty.figures.style import COLOURS, SPARE, colour_of, new_figure, print_quality, strokes
+from figures.small_tables import results_of, table_of
+from thrifty.experiments.spec import Entry
+from thrifty.figures.style import (
+    COLOURS,
+    SPARE,
+    label_colours,
+    line_styles,
+    new_figure,
+    policy_colour,
+    print_quality,
+)
+from thrifty.policies import POLICIES
+
+EXPERIMENT = results_of(table_of("Oracle")).experiment
 
 
-def test_every_policy_has_its_own_colour() -> None:
-    assert len(set(COLOURS.values())) == len(COLOURS)
+def test_every_policy_has_a_colour() -> None:
+    assert set(COLOURS) == set(POLICIES)
     assert not set(COLOURS.values()) & set(SPARE)
 
 
-@pytest.mark.parametrize(
-    ("label", "family"),
-    [
-        ("NCC-UCRL2, program", "ncc-ucrl2"),
-        ("PS-LinUCB", "ps-linucb"),
-        ("LinUCB", "linucb"),
-        ("Oracle", "oracle"),
-    ],
-)
-def test_the_beginning_of_a_label_decides(label: str, family: str) -> None:
-    assert colour_of(label) == COLOURS[family]
+def test_only_variants_share_a_colour() -> None:
+    shared = [name for name, colour in COLOURS.items() if colour == COLOURS["ncc-ucrl2"]]
+    assert shared == ["ncc-ucrl2", "ncc-ucrl2-published", "ncc-ucrl2-repaired"]
+    assert len(set(COLOURS.values())) == len(COLOURS) - 2
 
 
-def test_an_unknown_label_always_has_the_same_colour() -> None:
-    assert colour_of("my policy") == "#AA4499"  # in every process: no salted hash
+@pytest.mark.parametrize("label", ["Oracle", "UCB1", "w = 300"])
+def test_the_label_does_not_matter(label: str) -> None:
+    experiment = replace(EXPERIMENT, entries=(Entry(label, "sim-oos"),))
+    assert label_colours(experiment) == {label: COLOURS["sim-oos"]}
+
+
+def test_an_unknown_policy_always_has_the_same_colour() -> None:
+    assert policy_colour("my policy") == "#AA4499"  # in every process: no salted hash
+
+
+def window_colours(*windows: int) -> list[str]:
+    entries = tuple(Entry(f"{w}", "ncc-ucrl2", {"window": w}) for w in windows)
+    return list(label_colours(replace(EXPERIMENT, entries=entries)).values())
 
 
 def test_windows_go_from_dark_to_bright() -> None:
-    colours = [colour_of(f"w = {w}") for w in (100, 300, 1000, 1500)]
+    colours = window_colours(100, 300, 1000, 1500)
     brightness = [sum(matplotlib.colors.to_rgb(colour)) for colour in colours]
     assert brightness == sorted(brightness)
     assert len(set(colours)) == 4
-    assert colour_of("w = 0") == colour_of("w = 1") == colours[0]
+    assert window_colours(0, 1) == [colours[0]] * 2
 
 
-def test_shared_colours_are_dashed_differently() -> None:
-    drawn = strokes(["NCC-UCRL2, a", "UCB1", "NCC-UCRL2, b"])
-    assert drawn["NCC-UCRL2, a"]["color"] == drawn["NCC-UCRL2, b"]["color"]
-    assert drawn["NCC-UCRL2, a"]["linestyle"] == drawn["UCB1"]["linestyle"] == "solid"
-    assert drawn["NCC-UCRL2, b"]["linestyle"] != "solid"
+def test_shared_colours_have_different_dashes() -> None:
+    entries = (
+        Entry("a", "ncc-ucrl2", {"delta": 0.1}),
+        Entry("UCB1", "ucb1"),
+        Entry("b", "ncc-ucrl2-published"),
+    )
+    styles = line_styles(replace(EXPERIMENT, entries=entries), ["a", "UCB1", "b"])
+    assert styles["a"]["color"] == styles["b"]["color"]
+    assert styles["a"]["linestyle"] == styles["UCB1"]["linestyle"] == "solid"
+    assert styles["b"]["linestyle"] != "solid"
 
 
-def test_settings_are_put_back() -> None:
+def test_settings_are_restored() -> None:
     before = dict(matplotlib.rcParams)
     with print_quality():
         assert matplotlib.rcParams["savefig.dpi"] == 300

@@ -1,64 +1,17 @@
-"""How kernels are compiled and cached, and the two generic mechanisms they rest on."""
+"""How kernels are compiled and cached."""
 
 import os
-import sys
 from pathlib import Path
 from shutil import copytree, ignore_patterns
-from typing import Any
 
-import numba
-import numpy as np
 import pytest
 from numba.core import config
 
-from thrifty.kernels.baselines import ucb1
 from thrifty.kernels.runtime import compilation as compiling
-from thrifty.kernels.runtime import steps
-from thrifty.kernels.runtime.refcounts import strip_refcounts
 
 compiled_only = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
 )
-
-
-def _weighted(arrays: Any) -> Any:
-    lent = strip_refcounts(arrays)
-    return lent[0][1] * lent[1][0][0, 0] + lent[2]
-
-
-weighted = numba.njit(_weighted)
-ask_for_features = numba.njit(
-    lambda state, known, draws, mask: steps.choose_features(state, known, draws, mask)
-)
-
-
-def test_borrowed_arrays_are_the_same_arrays() -> None:
-    one, two = np.array([1.0, 2.0]), np.array([[3.0]])
-    assert weighted((one, (two,), 0.5)) == 6.5
-    assert strip_refcounts(one) is one
-
-
-def test_a_borrowed_array_stays_alive() -> None:
-    one, two = np.array([1.0, 2.0]), np.array([[3.0]])
-    before = sys.getrefcount(one), sys.getrefcount(two)
-    for _ in range(100):
-        weighted((one, (two,), 0.5))
-    assert (sys.getrefcount(one), sys.getrefcount(two)) == before
-    assert (one.tolist(), two.tolist()) == ([1.0, 2.0], [[3.0]])
-
-
-def test_the_type_of_the_state_says_which_step_is_called() -> None:
-    state, mask = ucb1.initial(2, 0.5), np.ones(3, np.bool_)
-    for call in (ask_for_features, steps.choose_features):
-        mask[:] = True
-        assert call(state, np.full(3, -1), np.zeros(0), mask) == 0
-        assert not mask.any()
-
-
-def test_policies_without_prices_ignore_them_and_have_room() -> None:
-    state = ucb1.initial(2, 0.5)
-    assert steps.read_prices(state, np.zeros(3)) is None
-    assert steps.has_room(state) is True
 
 
 def test_the_folder_of_the_cache_changes_with_any_kernel(

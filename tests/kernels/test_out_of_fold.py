@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive_worth import followed, out_of_fold_actions
+from naive_worth import learned_actions, out_of_fold_actions
 from thrifty.kernels.shared import out_of_fold
 
 ONE_PARENT = np.zeros(1, np.int32)
@@ -123,6 +123,6 @@ def test_a_fixed_set_like_its_twin(seed: int, depth: int, start: int) -> None:
     actions = np.full(number, -1)
     stacked = np.ascontiguousarray(np.stack(chain, axis=1))
     out_of_fold.follow(stacked, offsets, outcomes, rewards, 5.0, start, counts, actions)
-    expected = followed(columns.tolist(), outcomes.tolist(), rewards, 5.0, start)
+    expected = learned_actions(columns.tolist(), outcomes.tolist(), rewards, 5.0, start)
     assert actions[start:].tolist() == expected
     assert counts[0].sum() == number

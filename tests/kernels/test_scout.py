@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import naive_scout
 from thrifty.kernels.runtime.arrays import NONE
+from thrifty.kernels.runtime.steps import BoundSteps
 from thrifty.kernels.scout import change_detection, exploration, prices, steps, subsets
 from thrifty.kernels.scout.exploration import YOUNG
 from thrifty.kernels.scout.state import MOST_EVENTS, initial
@@ -36,6 +37,11 @@ LEVELS = (2, 3, 2)
 SETS = naive_scout.sets_that_fit(LEVELS, 3)
 ALL = np.ones(3, np.bool_)
 NOTHING = np.full(3, NONE)
+
+
+def packed(state: Any) -> Any:
+    """Return the state as compiled steps take it."""
+    return BoundSteps(state).argument
 
 
 def made(
@@ -72,7 +78,7 @@ def learn(
 ) -> None:
     seen = np.array(codes)
     costs = np.where(seen >= 0, 0.05, np.nan)
-    steps.update(state, seen, costs, action, reward, KINDS * in_use + kind)
+    steps.update(packed(state), seen, costs, action, reward, KINDS * in_use + kind)
 
 
 # How often to explore.
@@ -191,7 +197,7 @@ def test_a_feature_never_seen_is_explored() -> None:
 
 def kind_of(state: Any, draw: float) -> tuple[int, list[bool]]:
     mask = np.zeros(3, np.bool_)
-    purpose = steps.choose_features(state, NOTHING, np.array([draw, 0.5]), mask)
+    purpose = steps.choose_features(packed(state), NOTHING, np.array([draw, 0.5]), mask)
     assert purpose // KINDS == state.book["in_use"][0]
     return purpose % KINDS, mask.tolist()
 
@@ -245,14 +251,14 @@ def test_each_feature_is_as_likely_to_be_bought() -> None:
 def test_nothing_is_bought_when_too_much_was_spent() -> None:
     state = made(budget=0.05, age=50, round=50, spent=2.6)
     mask = np.ones(3, np.bool_)
-    assert steps.choose_features(state, NOTHING, np.zeros(2), mask) == steps.SAVE
+    assert steps.choose_features(packed(state), NOTHING, np.zeros(2), mask) == steps.SAVE
     assert not mask.any()
     learn(state, steps.SAVE, 0, [-1, -1, -1])
     assert taught(state) == {()}
     learn(state, steps.SAVE, 0, [-1, -1, -1])
     assert state.book["spent"][0] == 2.6
     state.book["spent"] = 2.4
-    assert steps.choose_features(state, NOTHING, np.zeros(2), mask) % KINDS == EXPLORE
+    assert steps.choose_features(packed(state), NOTHING, np.zeros(2), mask) % KINDS == EXPLORE
 
 
 # What the action rests on.
@@ -529,7 +535,7 @@ def test_a_price_that_jumps_asks_for_probes() -> None:
             break
         costs = np.array([np.nan, cost, np.nan])
         codes = np.array([-1, 1, -1])
-        steps.update(state, codes, costs, 0, 1.0, KINDS * SETS.index((1,)) + EXPLOIT)
+        steps.update(packed(state), codes, costs, 0, 1.0, KINDS * SETS.index((1,)) + EXPLOIT)
     assert events(state)[0][1:] == [steps.PRICE_ALARM, 1]
     assert state.book["probes_due"][0] == steps.PROBES_AFTER_ALARM
     assert state.book["stale"][0]

@@ -1,4 +1,4 @@
-"""Single calls on a held state."""
+"""Single calls of a policy's steps."""
 
 import copy
 import os
@@ -13,29 +13,52 @@ import pytest
 from thrifty import NCCUCRL2, UCB1, Observation, Problem
 from thrifty.kernels.baselines import ucb1
 from thrifty.kernels.runtime import single_call
+from thrifty.kernels.runtime.steps import BoundSteps
 from thrifty.policies import POLICIES
 
 PROBLEM = Problem.anonymous((2, 3), 2)
+compiled_only = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
+)
 
 
-def test_a_held_state_shares_its_arrays() -> None:
+def test_steps_work_on_the_arrays_of_the_state() -> None:
     state = ucb1.initial(2, 0.5)
-    held = single_call.hold(state)
+    bound = BoundSteps(state)
     codes, costs = np.array([0, -1]), np.array([0.1, np.nan])
-    before = single_call.values(held, codes).tolist()
-    assert single_call.learnt(held, codes, costs, 1, 1.0, 0)
-    assert single_call.values(held, codes).tolist() != before
+    before = single_call.action_values(bound.action_values, bound.state, codes)
+    assert single_call.update(bound.update, bound.has_room, bound.state, codes, costs, 1, 1.0, 0)
+    assert state.counts.tolist() == [1, 2]
+    after = single_call.action_values(bound.action_values, bound.state, codes)
+    assert after.tolist() != before.tolist()
+    again = BoundSteps(state)
     assert (
-        single_call.values(single_call.hold(state), codes).tolist()
-        == single_call.values(held, codes).tolist()
+        single_call.action_values(again.action_values, again.state, codes).tolist()
+        == after.tolist()
     )
 
 
-def test_a_held_state_keeps_its_arrays_alive() -> None:
-    held = single_call.hold(ucb1.initial(2, 0.5))
-    junk = [np.full(3, np.nan) for _ in range(1000)]
-    assert len(junk) == 1000
-    assert np.isfinite(single_call.values(held, np.array([0, -1]))).all()
+def test_without_a_step_for_the_action_the_first_best_one_is_taken() -> None:
+    bound = BoundSteps(ucb1.initial(3, 0.5))
+    codes, draws = np.array([0, -1]), np.zeros(0)
+    for available, action in (([True] * 3, 0), ([False, False, True], 2)):
+        chosen = single_call.choose_action(
+            bound.choose_action,
+            bound.values_for_action,
+            bound.state,
+            codes,
+            np.array(available),
+            draws,
+            0,
+        )
+        assert chosen == action
+
+
+@compiled_only
+def test_an_error_in_a_step_reaches_the_caller() -> None:
+    bound = BoundSteps(ucb1.initial(2, 0.5)._replace(counts=np.zeros(2, np.int64)))
+    with pytest.raises(ZeroDivisionError):
+        single_call.action_values(bound.action_values, bound.state, np.array([0, -1]))
 
 
 def played(policy: NCCUCRL2 | UCB1, rounds: int, seed: int = 0) -> list[int]:
@@ -61,7 +84,7 @@ def test_a_copy_has_arrays_of_its_own(copied) -> None:  # type: ignore[no-untype
     assert len({str({k: v.tolist() for k, v in state.items()}) for state in states}) == 1
 
 
-def test_a_state_that_is_replaced_is_held_anew() -> None:
+def test_a_state_that_is_replaced_is_bound_again() -> None:
     policy = UCB1(PROBLEM, seed=1)
     before = policy.get_state()
     seen = Observation([-1, -1], [np.nan, np.nan])
@@ -79,8 +102,10 @@ import numba, sys
 from thrifty.simulation import warm_up
 from thrifty.kernels.runtime import single_call
 warm_up(sys.argv[1])
+from thrifty.kernels.ncc import ncc_ucrl2 as kernel
 functions = (
-    single_call.hold, single_call.features_chosen, single_call.action_chosen, single_call.learnt
+    single_call.choose_features, single_call.choose_action, single_call.update,
+    kernel.choose_features, kernel.choose_action, kernel.update,
 )
 print([len(it.signatures) for it in functions])
 print(sum(sum(it.stats.cache_hits.values()) for it in functions))
@@ -97,15 +122,15 @@ print([len(it.signatures) for it in functions])
 """
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+@compiled_only
 def test_after_warming_up_nothing_more_is_compiled() -> None:
     """Neither in this process nor, as machine code is kept on disk, in another one."""
     command = [sys.executable, "-c", COUNT, "ncc-ucrl2"]
     for _ in range(2):
         run = subprocess.run(command, capture_output=True, text=True, check=True)
         first, hits, later = run.stdout.splitlines()
-    assert first == later == "[1, 1, 1, 1]"
-    assert int(hits) == 4
+    assert first == later == "[1, 1, 1, 1, 1, 1]"
+    assert int(hits) == 6
 
 
 def test_the_command_compiles_what_it_is_told() -> None:

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from policy_file.test_reading import COMPLETE, PRICES
 from thrifty.errors import InvalidSpec
-from thrifty.policy_file import parse_policy_file, parse_spec, read_policy_file, read_spec, spec_of
+from thrifty.policy_file import (
+    build_spec,
+    parse_policy_file,
+    parse_spec,
+    read_policy_file,
+    read_spec,
+)
 
 MANY = ", ".join(f'"{k}"' for k in range(1025))
 REPLACED: dict[str, tuple[str, str, str]] = {
@@ -22,11 +28,11 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "policy as a text": ('[policy]\nname = "lending"', 'policy = "lending"\n[pol]', "'pol'"),
     "name of an address": ('name = "lending"', 'name = "a/b"', "[policy]: name is 'a/b': use 1 to"),
     "name too long": ('"lending"', f'"{"a" * 65}"', "use 1 to 64 letters"),
-    "name a number": ('name = "lending"', "name = 5", "[policy]: name is 5: give a text in quotes"),
+    "name a number": ('name = "lending"', "name = 5", "[policy]: name is 5: give text in quotes"),
     "no name": ('name = "lending"\n', "", "[policy] has no 'name': add it"),
     "tenant": ('tenant = "bank"', 'tenant = "a b"', "[policy]: tenant is 'a b'"),
     "policy unknown": ('"linucb"', '"linusb"', "there is no policy 'linusb'"),
-    "oracle": ('"linucb"\nseed = 1\nalpha = 0.3', '"oracle"', "'oracle', which knows the truth"),
+    "oracle": ('"linucb"\nseed = 1\nalpha = 0.3', '"oracle"', "'oracle', which needs the true"),
     "seed negative": ("seed = 1", "seed = -1", "[policy]: seed is -1: give a whole number from 0"),
     "seed true": ("seed = 1", "seed = true", "seed is True: give a whole number"),
     "seed fraction": ("seed = 1", "seed = 1.5", "seed is 1.5: give a whole number"),
@@ -34,18 +40,32 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "parameter a date": ("alpha = 0.3", "alpha = 2024-05-31", "[policy] alpha is datetime.date"),
     # [[features]]
     "feature twice": ('name = "income"', 'name = "history"', "feature 'history' appears twice"),
-    "feature nameless": ('name = "income"', 'name = ""', "feature 1: name is '': give a text"),
+    "feature nameless": (
+        'name = "income"',
+        'name = ""',
+        "feature 1: name is '': give text that is not empty",
+    ),
     "feature without name": ('name = "income"\n', "", "feature 1 has no 'name'"),
     "control characters": ('name = "income"', 'name = "a\\u0000b"', "control characters"),
     "long name": ('name = "income"', f'name = "{"a" * 201}"', "is too long"),
     "key misspelt": ("price = 0.4", "pricee = 0.4", "'pricee' (did you mean 'price'?)"),
-    "key unknown": ("price = 0.4", "zzz = 0.4", "feature 'income' has the unknown key 'zzz': it"),
+    "key unknown": ("price = 0.4", "zzz = 0.4", "feature 'income' has the unknown key 'zzz': use"),
     "price negative": ("price = 0.4", "price = -1", "feature 'income': price is -1: give a finite"),
     "price nan": ("price = 0.4", "price = nan", "price is nan: give a finite number of at least 0"),
     "price infinite": ("price = 0.4", "price = inf", "price is inf: give a finite number"),
     "price a text": ("price = 0.4", 'price = "0.4"', "price is '0.4': give a finite number"),
     "price true": ("price = 0.4", "price = true", "price is True: give a finite number"),
     "price of no column": ('{column = "t3_price"}', '{colum = "x"}', "price is {'colum': 'x'}"),
+    "free and a price": (
+        "free = true",
+        "free = true\nprice = 1",
+        "'age': it is free and has a pri",
+    ),
+    "free and a column": (
+        "free = true",
+        'free = true\nprice = {column = "x"}',
+        "'age': it is free and has a price, which contradict each other: remove",
+    ),
     "free a text": ("free = true", 'free = "yes"', "'age': free is 'yes': give true or false"),
     "levels numbers": ('["low", "high"]', "[1, 2]", "'income': entry 1 of levels is 1: give"),
     "levels a text": ('levels = ["low", "high"]', 'levels = "low"', "levels is 'low': give a list"),
@@ -58,7 +78,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     ),
     "level too long": ('["low", "high"]', f'["low", "{"a" * 201}"]', "'income': levels: 'aaa"),
     "level of control": ('["low", "high"]', '["low", "a\\tb"]', "control characters"),
-    "no levels": ('levels = ["low", "high"]\n', "", "feature 'income' has no levels yet: give"),
+    "no levels": ('levels = ["low", "high"]\n', "", "feature 'income' has no levels yet: add"),
     "edges falling": ("[30, 60]", "[60, 30]", "feature 'age': edges [60.0, 30.0] are not finite"),
     "edges equal": ("[30, 60]", "[30, 30]", "edges [30.0, 30.0] are not finite numbers that inc"),
     "edges nan": (
@@ -67,7 +87,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         "edges [30.0, nan] are not finite numbers that increase",
     ),
     "edges infinite": ("[30, 60]", "[30, inf]", "edges [30.0, inf] are not finite numbers"),
-    "edges text": ("[30, 60]", '["30", "60"]', "feature 'age': edges ['30', '60'] hold a text"),
+    "edges text": ("[30, 60]", '["30", "60"]', "feature 'age': edges ['30', '60'] contain text"),
     "edges empty": ("[30, 60]", "[]", "feature 'age': edges is []: give a list of increasing"),
     "edges a number": ("[30, 60]", "30", "feature 'age': edges is 30: give a list of increasing"),
     "edges true": ("[30, 60]", "[true]", "feature 'age': edges is [True]: give a list of inc"),
@@ -78,20 +98,24 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         "3 edges make 4 intervals, and its first 4 levels",
     ),
     "edges of a category": ("edges = [30, 60]", 'kind = "text"\nedges = [3]', "kind is 'text'"),
-    "missing empty": ('"unknown"', '""', "feature 'age': missing is '': give true, which names"),
+    "missing empty": ('"unknown"', '""', "feature 'age': missing is '': give true, which means"),
     "missing a number": ('missing = "unknown"', "missing = -1", "'age': missing is -1: give true"),
     "other unknown": ('other = "elsewhere"', 'other = "else"', "'town': other is 'else', which is"),
     "other without levels": ('levels = ["Rome", "elsewhere"]\n', "", "'town': other names a level"),
     "kind unknown": ("price = 0.4", 'kind = "colour"', "kind is 'colour': use one of 'number', 'c"),
     "period unknown": ("price = 0.4", 'period = "hour"', "period is 'hour': use one of 'year'"),
     "bins one": ("edges = [500]", "bins = 1", "'score': bins is 1: give a whole number from 2"),
-    "bins and edges": ("edges = [500]", "edges = [500]\nbins = 5", "'score': bins and edges are"),
-    "levels and a count": ("price = 0.4", "max_levels = 3", "'income': max_levels and levels are"),
+    "bins and edges": (
+        "edges = [500]",
+        "edges = [500]\nbins = 5",
+        "'score': bins and edges exclude",
+    ),
+    "levels and a count": ("price = 0.4", "max_levels = 3", "'income': max_levels and levels excl"),
     "absent a text": ("price = 0.4", 'absent = "?"', "'income': absent is '?': give a list"),
     "parts without levels": (
         "edges = [500]",
         '[[features.parts]]\nname = "a"\n[[features.parts]]\nname = "b"',
-        "feature 'score': it has parts and no levels",
+        "feature 'score': it has parts but no levels",
     ),
     "part misspelt": (
         "edges = [500]",
@@ -111,7 +135,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "date periods": (
         "edges = [500]",
         'kind = "date"\nlevels = ["a"]\nedges = ["2024-05-31"]',
-        "1 edges make 2 periods, and there are 1 levels",
+        "1 edges make 2 periods, but there are 1 levels",
     ),
     "date edges alone": (
         "edges = [500]",
@@ -127,7 +151,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "fee of unknown": (
         '["TSH", "T3"]',
         '["TSH", "T4"]',
-        "group 'blood' holds 'T4', which is not a",
+        "group 'blood' contains 'T4', which is not a",
     ),
     "group misspelt": ("setup = 2.10", "setup = 2\nfees = 1", "group 'blood' has the unknown key"),
     "two groups": (
@@ -135,11 +159,15 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         '[[groups]]\nname = "more"\nfeatures = ["T3"]\nsetup = 1\n[[bundles]]',
         "feature of a group 'T3' appears twice",
     ),
-    "bundle of unknown": ('["score", "history"]', '["score", "x"]', "bundle 'report' holds 'x'"),
+    "bundle of unknown": ('["score", "history"]', '["score", "x"]', "bundle 'report' contains 'x'"),
     "bundle of one": ('["score", "history"]', '["score"]', "bundle 'report' has the features"),
-    "bundle and price": ('["score", "history"]', '["score", "income"]', "'income' has a price of"),
-    "bundle and free": ('["score", "history"]', '["score", "age"]', "'age' is free and is in"),
-    "bundle and column": ('["score", "history"]', '["score", "T3"]', "'T3' has a price of its own"),
+    "bundle and price": (
+        '["score", "history"]',
+        '["score", "income"]',
+        "in bundle 'report'",
+    ),
+    "bundle and free": ('["score", "history"]', '["score", "age"]', "'age' is free and is also in"),
+    "bundle and column": ('["score", "history"]', '["score", "T3"]', "'T3' has its own price"),
     "bundle named": ('name = "report"', 'name = "income"', "bundle 'income' has the name of a"),
     "bundle price": ("price = 5", "price = -5", "bundle 'report': price is -5"),
     "two bundles": (
@@ -156,17 +184,21 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         "action 'approve' appears",
     ),
     "action too many": ('["decline", "approve"]', '["approve"]', "action 'decline', which is not"),
-    "action without rewards": ("decline = 0", "", "action 'decline' has no rewards: add it under"),
-    "unit a number": ('unit = "EUR"', "unit = 5", "[rewards]: unit is 5: give a text"),
+    "action without rewards": ("decline = 0", "", "action 'decline' has no rewards: add it to"),
+    "unit a number": ('unit = "EUR"', "unit = 5", "[rewards]: unit is 5: give text"),
     "unit of control": ('unit = "EUR"', 'unit = "a\\tb"', "[rewards] unit: 'a\\tb' is too long or"),
-    "range reversed": ('unit = "EUR"', "low = 200\nhigh = 120", "[rewards]: low = 200 and high"),
+    "range reversed": (
+        'unit = "EUR"',
+        "low = 200\nhigh = 120",
+        "[rewards]: low = 200 is not below",
+    ),
     "range infinite": (
         'unit = "EUR"',
         "low = -inf",
         "[rewards]: low is -inf: give a finite number",
     ),
     "range huge": ('unit = "EUR"', "high = 1e13", "[rewards]: high is 10000000000000.0: give"),
-    "range too narrow": ('unit = "EUR"', "high = 100", "go from -900 to 120, beyond the declared"),
+    "range too narrow": ('unit = "EUR"', "high = 100", "go from -900 to 120, outside the declared"),
     "outcome unknown": (
         "default = -900",
         "defalt = -900",
@@ -174,7 +206,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     ),
     "outcome lacking": (", default = -900", "", "rewards of action 'approve' lack ['default']"),
     "outcome twice": ('["repaid", "default"]', '["repaid", "repaid"]', "outcome 'repaid' appears"),
-    "one outcome": ('["repaid", "default"]', '["repaid"]', "outcomes ['repaid']: with fewer than"),
+    "one outcome": ('["repaid", "default"]', '["repaid"]', "outcomes are ['repaid']: with"),
     "reward nan": ("repaid = 120", "repaid = nan", "[outcomes]: rewards.approve is {'repaid': nan"),
     "reward a text": ("decline = 0", 'decline = "0"', "[outcomes]: rewards.decline is '0': give"),
     "rewards equal": ("repaid = 120, default = -900", "repaid = 0, default = 0", "from 0.0 to 0.0"),
@@ -190,7 +222,7 @@ REPLACED: dict[str, tuple[str, str, str]] = {
     "default outside": (
         "default = -5",
         "default = 121",
-        "[reward_rule] default is 121, outside of",
+        "[reward_rule] default is 121, outside the",
     ),
     "default a text": (
         "default = -5",
@@ -256,7 +288,7 @@ def test_a_file_that_cannot_be_served_is_refused(name: str, tmp_path: Path) -> N
 
 WHOLE: dict[str, tuple[str, str]] = {
     # name: the file, and what the message says
-    "not TOML": ("[policy", "is not TOML"),
+    "not TOML": ("[policy", "is not valid TOML"),
     "no policy": ('[[features]]\nname = "x"\nlevels = ["a"]', "there is no [policy]"),
     "no features": ('[policy]\nname = "x"', "there are 0 [[features]]: give 1 to 256"),
     "too many features": (
@@ -280,10 +312,13 @@ WHOLE: dict[str, tuple[str, str]] = {
     ),
     "features as a table": ('[policy]\nname = "x"\n[features]\nincome = 3', "features is {'income"),
     "a price list": ("income = 0.4", "there is no [policy]"),
-    "an old setting": ('tarject = "y"\n[prices]\nx = 1', "'tarject' is 'y', neither a setting"),
-    "an old table": ('target = "y"\nprices = 3', "prices is 3: it must be a table, [prices]"),
-    "an old list": ('target = "y"\nfree = "x"', "free is 'x': give a list of texts"),
-    "an old bundle": ("[bundles.r]\nprice = 1", "bundle 'r' needs `columns`"),
+    "an old setting": (
+        'tarject = "y"\n[prices]\nx = 1',
+        "'tarject' is 'y', which is neither a setting",
+    ),
+    "an old table": ('target = "y"\nprices = 3', "prices is 3: write it as a table, [prices]"),
+    "an old list": ('target = "y"\nfree = "x"', "free is 'x': give a list of names"),
+    "an old bundle": ("[bundles.r]\nprice = 1", "bundle 'r' has no `columns`"),
     "an old bundle of one": (
         '[bundles.r]\nprice = 1\ncolumns = ["a"]',
         "bundle 'r' has the features ['a']: a bundle has at least two",
@@ -292,7 +327,7 @@ WHOLE: dict[str, tuple[str, str]] = {
     "an old table of rewards": (
         '[policy]\nname = "x"\n[actions]\nnames = ["a", "b"]\n'
         '[rewards]\noutcomes = ["y", "n"]\ntable = [[1, 0]]',
-        "[rewards] table needs a row for each action",
+        "[rewards] table needs a row per action",
     ),
 }
 
@@ -309,10 +344,13 @@ def test_a_whole_file_that_cannot_be_served_is_refused(name: str, tmp_path: Path
 
 
 def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSpec, match=r"^.*no\.toml cannot be read .* check the path\.$"):
+    with pytest.raises(
+        InvalidSpec,
+        match=r"no\.toml: the file cannot be read \(No such file or directory\): check the path\.$",
+    ):
         read_policy_file(tmp_path / "no.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidSpec, match=r"binary\.toml cannot be read"):
+    with pytest.raises(InvalidSpec, match=r"binary\.toml: the file cannot be read"):
         read_policy_file(tmp_path / "binary.toml")
 
 
@@ -339,12 +377,15 @@ values = st.recursive(
 )
 
 
-def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def paths_in(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the paths of everything in a file."""
     if isinstance(content, dict):
-        return [path, *(it for key in content for it in places(content[key], (*path, key)))]
+        return [path, *(inner for key in content for inner in paths_in(content[key], (*path, key)))]
     if isinstance(content, list):
-        return [path, *(it for k, inner in enumerate(content) for it in places(inner, (*path, k)))]
+        return [
+            path,
+            *(inner for k, item in enumerate(content) for inner in paths_in(item, (*path, k))),
+        ]
     return [path]
 
 
@@ -352,7 +393,7 @@ def places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 @given(st.sampled_from([COMPLETE, PRICES]), st.data())
 def test_whatever_a_file_holds_it_is_taken_or_refused(text: str, data: st.DataObject) -> None:
     content: dict[str, Any] = deepcopy(tomllib.loads(text))
-    path = data.draw(st.sampled_from(places(content)[1:]))
+    path = data.draw(st.sampled_from(paths_in(content)[1:]))
     inner: Any = content
     for key in path[:-1]:
         inner = inner[key]
@@ -364,7 +405,7 @@ def test_whatever_a_file_holds_it_is_taken_or_refused(text: str, data: st.DataOb
     try:
         file = parse_policy_file(content)
         if file.policy is not None:
-            spec_of(file)
+            build_spec(file)
     except InvalidSpec as error:
         message = str(error)
     assert message.endswith(".")

@@ -9,12 +9,12 @@ import pytest
 from thrifty import Agent, Bundle, Feature, Group, Outcomes, PriceList, RewardRange
 from thrifty.errors import InvalidSpec
 from thrifty.policy_file import (
-    of_prices,
+    build_spec,
+    from_prices,
     parse_policy_file,
     parse_spec,
     read_policy_file,
     read_spec,
-    spec_of,
     to_toml,
 )
 from thrifty.policy_file.model import PriceColumn
@@ -210,7 +210,7 @@ def test_actions_and_outcomes_may_come_from_the_rewards() -> None:
 def test_a_date_is_decided_about_by_name_and_keeps_its_edges() -> None:
     section = {"name": "day", "kind": "date", "levels": ["early", "late"], "edges": ["2024-05-31"]}
     file = parse_policy_file(tomllib.loads(COMPLETE) | {"groups": [], "bundles": []})
-    spec = spec_of(file.changed(features=parse_policy_file({"features": [section]}).features))
+    spec = build_spec(file.replace(features=parse_policy_file({"features": [section]}).features))
     assert spec.problem.features == (Feature("day", ("early", "late")),)
     native = tomllib.loads(
         '[[features]]\nname = "day"\nkind = "date"\nlevels = ["early", "late"]\n'
@@ -222,7 +222,7 @@ def test_a_date_is_decided_about_by_name_and_keeps_its_edges() -> None:
 def test_the_agent_is_read_beside_the_file(tmp_path: Path) -> None:
     text = COMPLETE.replace("alpha = 0.3", 'agent = "saved/agent.npz"')
     (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidSpec, match=r"agent\.npz cannot be read .* relative to this file"):
+    with pytest.raises(InvalidSpec, match=r"agent\.npz cannot be read .* relative to policy.toml"):
         read_spec(tmp_path / "policy.toml")
     (tmp_path / "saved").mkdir()
     agent = Agent(parse_spec(tomllib.loads(COMPLETE)).problem, "linucb", seed=1)
@@ -271,7 +271,7 @@ def test_a_price_list_of_release_0_1_is_read_with_one_notice() -> None:
     file = read_policy_file(OLD / "prices.toml")
     assert file.notices == (f"{OLD / 'prices.toml'}: {PRICE_LIST}",)
     assert (file.table.target, file.table.time) == ("outcome", "day")
-    assert {it.name: it.price for it in file.features} == dict.fromkeys(
+    assert {feature.name: feature.price for feature in file.features} == dict.fromkeys(
         ("income", "age", "score", "town", "owner", "cost"), 0.01
     )
 
@@ -330,7 +330,7 @@ unit = "EUR"
 approve = {repaid = 120, default = -900}
 decline = 0
 """)
-    assert file.noting(()) == parse_policy_file(new)
+    assert file.with_notices(()) == parse_policy_file(new)
 
 
 @pytest.mark.parametrize(
@@ -366,14 +366,14 @@ def test_a_new_file_gets_no_notice(content: dict[str, Any]) -> None:
 
 def test_a_bare_price_list() -> None:
     file = parse_policy_file({"income": 0.4, "age": {"column": "age_price"}})
-    assert [(it.name, it.price) for it in file.features] == [
+    assert [(feature.name, feature.price) for feature in file.features] == [
         ("income", 0.4),
         ("age", PriceColumn(column="age_price")),
     ]
 
 
 def test_a_file_made_in_python_is_that_of_its_text() -> None:
-    file = of_prices(
+    file = from_prices(
         {"income": 6, "history": "history_price"},
         target="outcome",
         time="case",
@@ -388,4 +388,4 @@ def test_a_file_made_in_python_is_that_of_its_text() -> None:
     assert parse_policy_file(tomllib.loads(to_toml(file))) == file
     assert file.features[1].bins == 4
     with pytest.raises(InvalidSpec, match="feature 'income': price is -1"):
-        of_prices({"income": -1})
+        from_prices({"income": -1})

@@ -1,4 +1,4 @@
-"""What is written is read back as it was."""
+"""A file that is written and read again is the same."""
 
 import tomllib
 from typing import Any
@@ -57,15 +57,16 @@ def codings(draw: st.DrawFn) -> dict[str, Any]:
 def features(draw: st.DrawFn, name: str, sold: bool) -> FeatureSection:
     """Draw a feature; one that is in a bundle has no price of its own."""
     parts = [
-        {"name": it, **draw(codings())} for it in draw(st.lists(names, max_size=2, unique=True))
+        {"name": name, **draw(codings())} for name in draw(st.lists(names, max_size=2, unique=True))
     ]
     coding = {"levels": ("a & b", "c & d")} if parts else draw(codings())
+    free = not sold and draw(st.booleans())
     return FeatureSection(
         name=name,
-        price=None if sold else draw(prices),
-        free=not sold and draw(st.booleans()),
+        price=None if sold or free else draw(prices),
+        free=free,
         columns=tuple(draw(st.lists(names, max_size=2))),
-        parts=tuple(ColumnSection(**it) for it in parts),
+        parts=tuple(ColumnSection(**part) for part in parts),
         **coding,
     )
 
@@ -115,12 +116,12 @@ def policy_files(draw: st.DrawFn) -> PolicyFile:
         learn_late=st.booleans(),
     )
     fee = draw(st.floats(0, 1e6))
-    groups = [GroupSection(name="group", features=(it,), setup=fee) for it in names_[-1:]]
+    groups = [GroupSection(name="group", features=(name,), setup=fee) for name in names_[-1:]]
     bundle = "bundle" + "".join(names_)
     return PolicyFile(
         policy=draw(optional(own)),
         table=draw(table),
-        features=tuple(draw(features(it, it in bundled)) for it in names_),
+        features=tuple(draw(features(name, name in bundled)) for name in names_),
         groups=tuple(groups),
         bundles=(BundleSection(name=bundle, features=tuple(bundled), price=draw(prices)),)
         if bundled
@@ -133,7 +134,7 @@ def policy_files(draw: st.DrawFn) -> PolicyFile:
 
 
 def _encodes(text: str) -> bool:
-    return not any("\ud800" <= it <= "\udfff" for it in text)
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def reread(file: PolicyFile, comments: Comments | None = None) -> PolicyFile:
@@ -152,7 +153,9 @@ def test_what_is_written_is_read_back(file: PolicyFile) -> None:
 def test_comments_change_nothing(file: PolicyFile, comment: str) -> None:
     places = ["policy", "policy.name", "table", "table.target", "rewards.unit", "outcomes.rewards"]
     places += [
-        f"features.{it.name}{key}" for it in file.features for key in ("", ".name", ".edges")
+        f"features.{feature.name}{key}"
+        for feature in file.features
+        for key in ("", ".name", ".edges")
     ]
     comments = Comments((comment, ""), dict.fromkeys(places, comment), (comment,))
     assert reread(file, comments) == file

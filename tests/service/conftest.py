@@ -1,12 +1,15 @@
 """Services that several tests share."""
 
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 import ladder
@@ -16,8 +19,35 @@ from small_service import ladder_file, policy_file, served
 from thrifty import policies
 from thrifty.service.api import create_app
 from thrifty.service.engine import Engine
+from thrifty.service.middleware import RequestLimits
 from thrifty.service.server import make_server
 from thrifty.service.stores import open_store
+from waiting import LIMIT
+
+DEFAULT_LIMITS = RequestLimits()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _connections_are_closed() -> Iterator[None]:
+    """Fail if a module leaves a connection to PostgreSQL open, and close it.
+
+    Otherwise the garbage collector complains of it, in a test that has nothing to do with it.
+    """
+    opened: list[weakref.ref[psycopg.Connection[Any]]] = []
+    connect = psycopg.connect
+
+    def recorded(*arguments: Any, **options: Any) -> psycopg.Connection[Any]:
+        connection = connect(*arguments, **options)
+        opened.append(weakref.ref(connection))
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg, "connect", recorded)
+        yield
+    left = [found for reference in opened if (found := reference()) and not found.closed]
+    for connection in left:
+        connection.close()
+    assert not left, f"left open: {left}"
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -64,21 +94,25 @@ def two_policies(folder: Path) -> list[Path]:
 
 
 def _client(url: str) -> httpx.Client:
-    return httpx.Client(base_url=url, timeout=20, trust_env=False)
+    return httpx.Client(base_url=url, timeout=LIMIT, trust_env=False)
 
 
 @contextmanager
-def in_a_thread(files: Sequence[Path], address: str) -> Iterator[str]:
+def in_a_thread(
+    files: Sequence[Path], address: str, limits: RequestLimits = DEFAULT_LIMITS
+) -> Iterator[str]:
     """Run the service in this process, so that coverage sees its lines."""
     urls: Queue[str] = Queue()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(policies, "POLICIES", ladder.registry())
-        app = create_app(Engine(open_store(address), [read_spec(path) for path in files]))
+        engine = Engine(open_store(address), [read_spec(path) for path in files])
+        app = create_app(engine, limits=limits)
     server = make_server(app, "127.0.0.1", 0, urls.put)
     thread = Thread(target=server.run)
     thread.start()
     try:
-        yield urls.get(timeout=60)
+        yield urls.get(timeout=LIMIT)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(LIMIT)
+        assert not thread.is_alive(), "the service did not stop"

@@ -1,6 +1,5 @@
 """A engine without HTTP, with a clock that tests move."""
 
-import asyncio
 import random
 import tomllib
 from collections.abc import Awaitable, Callable
@@ -16,6 +15,7 @@ from thrifty.service.projection import Projection
 from thrifty.service.served_policy import EngineSettings
 from thrifty.service.stores import open_store
 from thrifty.specification import PolicySpec
+from waiting import until
 
 __all__ = ["parse_spec", "read_spec"]
 
@@ -86,15 +86,11 @@ class EngineHarness:
         """Let time pass, and wait until the watch has closed what is due."""
         self.clock.at += round(days * DAY)
         due = list(self.projection.overdue(self.clock.at))
-        async with asyncio.timeout(20):
-            while any(case.id in self.projection.cases for case in due):
-                await asyncio.sleep(0.005)
+        await until(lambda: not any(case.id in self.projection.cases for case in due))
 
     async def settled(self) -> None:
         """Wait until everything written is fold_log."""
-        async with asyncio.timeout(20):
-            while self.engine.store.log.read(self.engine.position, 1):
-                await asyncio.sleep(0.005)
+        await until(lambda: not self.engine.store.log.read(self.engine.position, 1))
 
 
 QUICK = EngineSettings(tick=0.01, poll=0.005, patience=20.0)

@@ -14,6 +14,7 @@ import psycopg
 from postgres_server import PostgresServer
 from thrifty.service.events import Event
 from thrifty.service.stores import open_store
+from waiting import LIMIT
 
 LOW, HIGH = -900.0, 120.0
 FEATURES = ("income", "history", "score", "fraud", "address")
@@ -38,7 +39,7 @@ class Loop:
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         future: Future[Any] = asyncio.run_coroutine_threadsafe(work, self.loop)
-        return future.result(30)
+        return future.result(LIMIT)
 
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)

@@ -1,15 +1,17 @@
 """The contract, over a socket."""
 
 import json
+import os
 import re
+import shutil
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
+from service.conftest import in_a_thread
 from small_service import policy_file, post, run_apart, served
 from thrifty.client import AsyncClient, Case, Client
 from thrifty.errors import (
@@ -23,16 +25,12 @@ from thrifty.errors import (
     UnknownName,
     UnknownRound,
 )
+from thrifty.kernels.runtime.compilation import CACHE_FOLDER
+from thrifty.service import server
+from thrifty.service.middleware import RequestLimits
+from waiting import LIMIT, wait_until
 
 SEEN = {"values": {"income": "low", "history": "clean"}, "costs": {"income": 0.5, "history": 1.5}}
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    """Wait for something: a replica folds what was written a moment later."""
-    until = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def opened(client: httpx.Client) -> str:
@@ -105,7 +103,7 @@ def test_health_and_metrics(running: httpx.Client) -> None:
     post(running, f"/v1/cases/{case}/observations", SEEN)
     post(running, f"/v1/cases/{case}/reward", {"reward": 1})
     lag = r'thrifty_reward_lag_seconds_bucket\{le="1.0",policy="lending"\} [1-9]'
-    eventually(lambda: re.search(lag, running.get("/metrics").text) is not None)
+    wait_until(lambda: re.search(lag, running.get("/metrics").text) is not None)
     page = running.get("/metrics").text
     for line in (
         r'thrifty_decisions_total\{kind="buy",policy="lending"\} [1-9]',
@@ -131,10 +129,10 @@ def test_every_answer_is_guarded(running: httpx.Client) -> None:
     assert running.get("/static/%2e%2e%2fapi.py").status_code == 404
 
 
-def raw(client: httpx.Client, data: bytes, seconds: float = 15) -> bytes:
+def raw(client: httpx.Client, data: bytes) -> bytes:
     """Send bytes as they are, and return all that comes back."""
     address = (client.base_url.host, client.base_url.port or 80)
-    with socket.create_connection(address, timeout=seconds) as line:
+    with socket.create_connection(address, timeout=LIMIT) as line:
         line.sendall(data)
         answer = b""
         while part := line.recv(65536):
@@ -163,19 +161,31 @@ def test_limits(running: httpx.Client) -> None:
     assert (wrong.status_code, wrong.json()["error"]) == (405, "method")
 
 
-def test_slow_senders_are_sent_away(running: httpx.Client) -> None:
+def test_slow_senders_are_sent_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a body, half a head, and nothing at all: none of them keeps a connection."""
     body = (
         b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n"
         b"Content-Type: application/json\r\nIdempotency-Key: slow\r\n\r\n{"
     )
-    start = time.monotonic()
-    with socket.create_connection((running.base_url.host, running.base_url.port or 80)) as line:
+    assert server.HEAD_SECONDS == RequestLimits().read_seconds == 10
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)  # the same, twenty times as fast
+    limits = RequestLimits(read_seconds=0.5)
+    with (
+        in_a_thread([policy_file(tmp_path)], str(tmp_path / "store.db"), limits) as url,
+        httpx.Client(base_url=url, trust_env=False) as client,
+        socket.create_connection((client.base_url.host, client.base_url.port or 80)) as silent,
+        socket.create_connection((client.base_url.host, client.base_url.port or 80)) as line,
+    ):
+        start = time.monotonic()
         line.sendall(b"POST /v1/poli")
-        assert b" 408 " in raw(running, body)
-        line.settimeout(10)
-        assert line.recv(10) == b""
-    assert 5 < time.monotonic() - start < 20
+        assert b" 408 " in raw(client, body)
+        assert time.monotonic() - start >= 0.5
+        for each in (line, silent):
+            each.settimeout(LIMIT)
+            assert each.recv(10) == b""
+
+
+def test_a_head_that_is_too_long_is_refused(running: httpx.Client) -> None:
     assert raw(running, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000)[:12] in (
         b"",
         b"HTTP/1.1 400",
@@ -184,20 +194,26 @@ def test_slow_senders_are_sent_away(running: httpx.Client) -> None:
 
 def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
     """An empty body means something, the missing one of a lost connection does not."""
-    before = _opened_so_far(running)
+    before, refused = _opened_so_far(running), _refused_so_far(running)
     head = (
         b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 21\r\n"
         b"Content-Type: application/json\r\nIdempotency-Key: cut-off\r\n\r\n"
     )
     with socket.create_connection((running.base_url.host, running.base_url.port or 80)) as line:
         line.sendall(head)
-        time.sleep(0.2)
-    time.sleep(0.3)
+    wait_until(lambda: _refused_so_far(running) > refused, "the end of the cut-off request")
     again = post(running, "/v1/policies/lending/cases", {"free": {"age": 44}}, "cut-off")
     assert again.status_code == 201, again.text
     assert running.get(f"/v1/cases/{again.json()['case']}").json()["free"] == {"age": 44.0}
-    eventually(lambda: _opened_so_far(running) > before)
+    wait_until(lambda: _opened_so_far(running) > before)
     assert _opened_so_far(running) == before + 1
+
+
+def _refused_so_far(client: httpx.Client) -> float:
+    """Return the number of cases that were not opened because of what the client sent."""
+    line = r'thrifty_request_seconds_count\{status="4xx",step="open"\} (\S+)'
+    found = re.search(line, client.get("/metrics").text)
+    return 0.0 if found is None else float(found[1])
 
 
 def _opened_so_far(client: httpx.Client) -> int:
@@ -258,7 +274,7 @@ def test_a_client_without_a_policy_asks_the_only_one(tmp_path: Path) -> None:
     files = [policy_file(tmp_path, name=name) for name in ("lending", "borrowing")]
     with served(*files, "--store", tmp_path / "store.db") as service:
         with Client(service.url) as client:
-            with pytest.raises(InvalidInput, match="policies 'borrowing', 'lending': say which"):
+            with pytest.raises(InvalidInput, match="policies 'borrowing', 'lending': choose one"):
                 client.ask()
             case = client.ask(policy="lending")
             assert client.explain(case)["policy"] == "lending"
@@ -283,7 +299,7 @@ def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
         start = time.monotonic()
         client.policy("lending")
         client.policy("lending")
-        assert time.monotonic() - start > 0.9
+        assert time.monotonic() - start > 0.9  # a busy machine only makes it longer
 
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), object()])
@@ -298,7 +314,7 @@ def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(httpx.Client, "request", lambda *_, **__: page)
     with (
         Client("http://proxy") as client,
-        pytest.raises(StoreUnavailable, match="does not answer like a decision service"),
+        pytest.raises(StoreUnavailable, match="is not a decision service"),
     ):
         client.policy("lending")
 
@@ -331,16 +347,28 @@ def test_the_document_says_what_there_is(running: httpx.Client) -> None:
     assert "$defs" not in json.dumps(document["paths"])
 
 
-def test_from_policy_toml_to_the_first_decision_in_seconds(tmp_path: Path) -> None:
-    """Compiled code is on the disk after the first start; that one may compile."""
-    policy = policy_file(tmp_path, policy="scout")
-    for _ in range(2):
-        (tmp_path / "store.db").unlink(missing_ok=True)
-        with served(policy, "--store", tmp_path / "store.db") as service:
-            with Client(service.url) as client:
-                client.ask()
-            seconds = time.monotonic() - service.started
-    assert seconds < 5
+def test_only_the_first_start_compiles(tmp_path: Path) -> None:
+    """The second start, on a copy of the cache that nobody else writes to, adds no file to it."""
+    policy, cache = policy_file(tmp_path, policy="scout"), tmp_path / "cache"
+
+    def files() -> set[Path]:
+        return {path for path in cache.rglob("*") if path.is_file()}
+
+    def decide(store: str, **environment: str) -> None:
+        env = {**os.environ, **environment}
+        with (
+            served(policy, "--store", tmp_path / store, env=env) as service,
+            Client(service.url) as client,
+        ):
+            client.ask()
+
+    decide("first.db")
+    assert CACHE_FOLDER is not None
+    shutil.copytree(CACHE_FOLDER, cache / Path(CACHE_FOLDER).name)
+    before = files()
+    assert before
+    decide("second.db", NUMBA_CACHE_DIR=str(cache))
+    assert files() == before
 
 
 def test_a_service_that_is_told_to_stop_says_goodbye_in_order(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benchmarks.load import Tally, World, traffic
+from benchmarks.load import CaseSource, Tally, traffic
 from playwright.sync_api import Browser, Page, expect
 
 import ladder
@@ -15,7 +15,7 @@ HOSTILE = "<img src=x onerror=document.title='owned'><b>income</b>"
 
 
 def make_traffic(service: Served, policy: str = "lending", cases: int = 10) -> None:
-    world = World({**LEVELS, HOSTILE: ("low", "high")}, price=0.5)
+    world = CaseSource({**LEVELS, HOSTILE: ("low", "high")}, price=0.5)
     tally = Tally()
     load = traffic(service.port, policy, world, connections=4, cases=cases, seed=1, tally=tally)
     run_apart(load)

@@ -1,7 +1,6 @@
 """A full disk: 503, not ready, nothing lost; and on it goes when there is room."""
 
 import resource
-import time
 from pathlib import Path
 
 import httpx
@@ -9,9 +8,10 @@ import psycopg
 import pytest
 
 from postgres_server import PostgresServer, postgres_programs
-from small_service import Served, policy_file, post, served
+from small_service import policy_file, post, served
 from thrifty.service.audit import audit, fold_log
 from thrifty.service.stores import open_store
+from waiting import LIMIT, wait_until
 
 CASES = "/v1/policies/lending/cases"
 
@@ -20,11 +20,8 @@ def status(client: httpx.Client, path: str) -> int:
     return client.get(path).status_code
 
 
-def wait_until(client: httpx.Client, path: str, wanted: int) -> None:
-    deadline = time.monotonic() + 20
-    while status(client, path) != wanted:
-        assert time.monotonic() < deadline, client.get(path).text
-        time.sleep(0.05)
+def wait_for_status(client: httpx.Client, path: str, wanted: int) -> None:
+    wait_until(lambda: status(client, path) == wanted, f"{wanted} at {path}")
 
 
 def opened_until_full(client: httpx.Client, acknowledged: list[str]) -> httpx.Response:
@@ -41,9 +38,11 @@ def opened_until_full(client: httpx.Client, acknowledged: list[str]) -> httpx.Re
 def test_a_full_disk(tmp_path: Path) -> None:
     """No file may grow any more, which is what a full disk is to a program."""
     store = tmp_path / "store.db"
-    service = Served(policy_file(tmp_path), "--store", store, errors=tmp_path / "errors")
     acknowledged: list[str] = []
-    with httpx.Client(base_url=service.url, timeout=20, trust_env=False) as client:
+    with (
+        served(policy_file(tmp_path), "--store", store, errors=tmp_path / "errors") as service,
+        httpx.Client(base_url=service.url, timeout=LIMIT, trust_env=False) as client,
+    ):
         acknowledged += [post(client, CASES, {}).json()["case"] for _ in range(20)]
         largest = max(path.stat().st_size for path in tmp_path.iterdir())
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (largest + 30_000, -1))
@@ -53,12 +52,11 @@ def test_a_full_disk(tmp_path: Path) -> None:
         assert status(client, "/healthz") == 200
         assert status(client, f"/v1/cases/{acknowledged[0]}") == 200  # reading goes on
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (-1, -1))
-        wait_until(client, "/readyz", 200)
+        wait_for_status(client, "/readyz", 200)
         again = post(client, CASES, {}, f"full-{len(acknowledged)}")
         assert again.status_code == 201
         acknowledged.append(again.json()["case"])
         assert client.get("/v1/policies/lending").json()["open"] == len(acknowledged)
-    service.stop()
     reader = open_store(str(store), read_only=True)
     assert sorted(reader.index.cases(acknowledged)) == sorted(acknowledged)
     assert audit(reader, reader.policies.specs()[0]).difference is None
@@ -82,19 +80,23 @@ def _fill_and_make_room(server: PostgresServer, folder: Path) -> None:
     acknowledged: list[str] = []
     with (
         served(policy_file(folder), "--store", url, errors=folder / "errors") as service,
-        httpx.Client(base_url=service.url, timeout=30, trust_env=False) as client,
+        httpx.Client(base_url=service.url, timeout=LIMIT, trust_env=False) as client,
     ):
         size = _grown(url)
         acknowledged += [post(client, CASES, {}).json()["case"] for _ in range(20)]
         server.limit_files(size + 60_000)
         opened_until_full(client, acknowledged)
-        for _ in range(20):  # and it stays so
+        refused = server.errors()
+
+        def tried_in_vain() -> bool:
             assert status(client, "/readyz") == 503
-            time.sleep(0.1)
+            return server.errors() >= refused + 5
+
+        wait_until(tried_in_vain, "the service's own attempts to write")
         assert status(client, "/healthz") == 200
         assert status(client, f"/v1/cases/{acknowledged[0]}") == 200  # reading goes on
         server.limit_files(None)
-        wait_until(client, "/readyz", 200)
+        wait_for_status(client, "/readyz", 200)
         again = post(client, CASES, {}, f"full-{len(acknowledged)}")
         assert again.status_code == 201
         acknowledged.append(again.json()["case"])

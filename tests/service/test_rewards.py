@@ -1,6 +1,5 @@
 """Rewards and deadlines at the engine, hand-checkable, on both stores."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from thrifty.errors import OutOfTurn, RoundClosed
 from thrifty.service.metrics import RequestMetrics, render_metrics
 from thrifty.service.responses import case_view
 from thrifty.service.served_policy import EngineSettings
+from waiting import until
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,7 @@ def test_a_clock_that_was_put_back(store_address: str) -> None:
         cases = [await harness.acted() for _ in range(3)]
         await harness.settled()
         harness.clock.at += 8 * DAY
-        async with asyncio.timeout(20):
-            while set(harness.projection.cases) != {early}:
-                await asyncio.sleep(0.01)
+        await until(lambda: set(harness.projection.cases) == {early})
         assert harness.projection.totals.counts["expired"] == len(cases)
 
     run_with_engine(store_address, scenario)

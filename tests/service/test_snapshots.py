@@ -22,6 +22,7 @@ from thrifty.service.snapshots import prepare_snapshot, restore_snapshot, seal
 from thrifty.service.stores import Lease, Store, open_store
 from thrifty.service.stores.checks import SPEC
 from thrifty.service.stores.sqlite import SqliteStore
+from waiting import until
 
 
 @pytest.fixture
@@ -80,9 +81,7 @@ def test_a_service_that_cannot_save_snapshots_stays_ready(
     async def scenario(harness: EngineHarness) -> None:
         for k in range(10):
             await harness.reward(await harness.acted(), float(k))
-        async with asyncio.timeout(20):
-            while "the snapshot of default/lending was not saved" not in caplog.text:
-                await asyncio.sleep(0.01)
+        await until(lambda: "no snapshot of default/lending was saved" in caplog.text)
 
     run_with_engine(tmp_path / "store.db", scenario, settings=replace(QUICK, snapshot_events=10))
     assert "not ready" not in caplog.text

@@ -11,15 +11,16 @@ import pytest
 
 from thrifty.errors import InvalidSpec, InvalidTable
 from thrifty.policy_file import (
-    of_prices,
+    build_spec,
+    from_prices,
     parse_policy_file,
     read_policy_file,
     read_rewards,
-    spec_of,
     to_toml,
 )
-from thrifty.tables import Cases, cases_of, level_of, policy_file_of, read_table
-from thrifty.tables.rewards import rewards_of
+from thrifty.tables import Cases, complete_policy_file, level_of, read_cases, read_table
+from thrifty.tables.cases import CaseOrder
+from thrifty.tables.rewards import build_rewards
 
 TABLE: dict[str, list[Any]] = {
     "day": [f"2024-01-{k % 28 + 1:02d}" for k in range(60)],
@@ -29,7 +30,7 @@ TABLE: dict[str, list[Any]] = {
     "cost": [0.1 + k % 3 for k in range(60)],
     "outcome": ["repaid", "default", "repaid"] * 20,
 }
-FILE = of_prices({"income": 0.4, "age": "cost"}, target="outcome", free=["owner"])
+FILE = from_prices({"income": 0.4, "age": "cost"}, target="outcome", free=["owner"])
 
 
 @pytest.mark.parametrize(
@@ -38,13 +39,13 @@ FILE = of_prices({"income": 0.4, "age": "cost"}, target="outcome", free=["owner"
     ids=["polars", "pandas", "pyarrow", "columns"],
 )
 def test_any_dataframe_gives_the_same_cases(frame: Any) -> None:
-    cases = cases_of(frame, FILE, in_order=True)
+    cases = read_cases(frame, FILE, in_order=True)
     assert cases.names == ("owner", "income", "age")
     assert cases.free.tolist() == [True, False, False]
     assert cases.features[1].levels == ("high", "low")
     assert cases.codes[1].tolist() == [1, 0, 0] * 20
     assert cases.mean_prices.tolist() == pytest.approx([0, 0.4, 1.1])
-    assert np.asarray(cases.price_by_case((1, 2)))[:3].tolist() == pytest.approx([0.5, 1.5, 2.5])
+    assert np.asarray(cases.total_price((1, 2)))[:3].tolist() == pytest.approx([0.5, 1.5, 2.5])
     assert cases.rewards.actions == ("default", "repaid")
 
 
@@ -52,46 +53,50 @@ def test_files_give_the_same_cases(tmp_path: Path) -> None:
     frame = pl.DataFrame(TABLE)
     frame.write_csv(tmp_path / "cases.csv")
     frame.write_parquet(tmp_path / "cases.parquet")
-    one = cases_of(tmp_path / "cases.csv", FILE)
-    other = cases_of(tmp_path / "cases.parquet", FILE)
+    one = read_cases(tmp_path / "cases.csv", FILE)
+    other = read_cases(tmp_path / "cases.parquet", FILE)
     assert np.array_equal(one.codes, other.codes)
     assert one.problem == other.problem
 
 
-def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(InvalidTable, match="a float is no table"):
+def test_other_objects_are_not_tables() -> None:
+    with pytest.raises(InvalidTable, match="a float is not a table"):
         read_table(3.5)
     table = {"x": [[1]] * 50, "outcome": ["a", "b"] * 25}
-    with pytest.raises(InvalidTable, match=r"column 'x' holds values of type List"):
-        cases_of(table, of_prices({"x": 1.0}, target="outcome"))
+    with pytest.raises(InvalidTable, match=r"column 'x' has values of type List"):
+        read_cases(table, from_prices({"x": 1.0}, target="outcome"))
 
 
 def test_cases_are_ordered_by_time_or_shuffled_or_left() -> None:
-    by_time = cases_of(TABLE, of_prices({"income": 1.0}, target="outcome", time="day"))
-    assert by_time.order == "in the order of day"
+    by_time = read_cases(TABLE, from_prices({"income": 1.0}, target="outcome", time="day"))
+    assert by_time.order == CaseOrder(column="day")
+    assert str(by_time.order) == "ordered by day"
     assert by_time.times is not None
     assert list(by_time.times) == sorted(TABLE["day"])
-    shuffled = cases_of(TABLE, of_prices({"income": 1.0}, target="outcome"), seed=3)
-    assert shuffled.order.startswith("shuffled")
-    left = cases_of(TABLE, of_prices({"income": 1.0}, target="outcome"), in_order=True)
+    shuffled = read_cases(TABLE, from_prices({"income": 1.0}, target="outcome"), seed=3)
+    assert shuffled.order == CaseOrder(shuffle_seed=3)
+    assert not shuffled.order.is_chronological
+    left = read_cases(TABLE, from_prices({"income": 1.0}, target="outcome"), in_order=True)
+    assert left.order == CaseOrder()
+    assert left.order.is_chronological
     assert left.codes[0].tolist() == [1, 0, 0] * 20
     assert shuffled.codes[0].tolist() != left.codes[0].tolist()
 
 
-def test_cases_without_an_outcome_are_left_out_and_that_is_said() -> None:
+def test_cases_without_an_outcome_are_skipped_with_a_note() -> None:
     table = {**TABLE, "outcome": [None, *TABLE["outcome"][1:]]}
-    cases = cases_of(table, FILE, in_order=True)
-    assert cases.number == 59
-    assert cases.said[0] == "1 of 60 cases have no outcome and are left out"
+    cases = read_cases(table, FILE, in_order=True)
+    assert cases.n_cases == 59
+    assert cases.notes[0] == "1 of 60 cases have no value in 'outcome' and are skipped"
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_unused_columns_are_noted() -> None:
     table = {**TABLE, "who": [f"person {k}" for k in range(60)], "more": ["x", "y"] * 30}
-    file = of_prices({"income": 1.0}, target="outcome", leave_out=["age"])
-    said = cases_of(table, file).said
-    assert "left out (as told): 'age'" in said
-    assert "left out (identifiers): 'who'" in said
-    assert "left out (no price): 'day', 'owner', 'cost', 'more'" in said
+    file = from_prices({"income": 1.0}, target="outcome", leave_out=["age"])
+    notes = read_cases(table, file).notes
+    assert "not used (in leave_out): 'age'" in notes
+    assert "not used (identifiers): 'who'" in notes
+    assert "not used (no price): 'day', 'owner', 'cost', 'more'" in notes
 
 
 def test_columns_of_any_type_may_stand_beside_what_is_used() -> None:
@@ -101,16 +106,16 @@ def test_columns_of_any_type_may_stand_beside_what_is_used() -> None:
         many=pl.Series([[1]] * 60),
         count=pl.int_range(60),
     )
-    file = of_prices({"income": 1.0, "kind": 1.0, "day": 1.0}, target="outcome")
-    cases = cases_of(frame, file)
-    assert "left out (identifiers): 'count'" in cases.said
+    file = from_prices({"income": 1.0, "kind": 1.0, "day": 1.0}, target="outcome")
+    cases = read_cases(frame, file)
+    assert "not used (identifiers): 'count'" in cases.notes
     assert cases.features[1].levels == ("a", "b")
     assert cases.features[2].parts[0].kind == "date"
 
 
 def test_a_bundle_is_one_feature_of_combinations() -> None:
-    file = of_prices({}, target="outcome", bundles={"report": (["income", "owner"], 0.5)})
-    cases = cases_of(TABLE, file, in_order=True)
+    file = from_prices({}, target="outcome", bundles={"report": (["income", "owner"], 0.5)})
+    cases = read_cases(TABLE, file, in_order=True)
     assert cases.names == ("report",)
     assert cases.features[0].levels == (
         "high & false",
@@ -128,22 +133,22 @@ def test_rare_combinations_are_one_level() -> None:
         "b": rng.integers(0, 9, 3000).astype(str),
         "outcome": rng.integers(0, 2, 3000),
     }
-    file = of_prices({}, target="outcome", bundles={"both": (["a", "b"], 0.5)})
-    feature = cases_of(pl.DataFrame(table), file).features[0]
+    file = from_prices({}, target="outcome", bundles={"both": (["a", "b"], 0.5)})
+    feature = read_cases(pl.DataFrame(table), file).features[0]
     assert len(feature.levels) == 24
     assert feature.other == "(other)"
 
 
 def test_a_replay_has_rewards_and_prices_in_units_of_the_span() -> None:
     given = {"approve": {"repaid": 120, "default": -900}, "decline": 0}
-    file = of_prices({"income": 10.2}, target="outcome", rewards=given)
-    world = cases_of(TABLE, file, in_order=True).replay()
+    file = from_prices({"income": 10.2}, target="outcome", rewards=given)
+    world = read_cases(TABLE, file, in_order=True).replay()
     np.testing.assert_allclose(world.costs, 0.01)
     np.testing.assert_allclose(world.rewards[:2], [[1, 900 / 1020], [0, 900 / 1020]])
 
 
 def test_default_rewards_are_one_for_being_right() -> None:
-    assert rewards_of(of_prices({}), ["a", "b"]).table.tolist() == [[1, 0], [0, 1]]
+    assert build_rewards(from_prices({}), ["a", "b"]).table.tolist() == [[1, 0], [0, 1]]
 
 
 def test_rewards_may_be_in_a_file_of_their_own(tmp_path: Path) -> None:
@@ -173,38 +178,39 @@ def test_a_declared_range_is_the_scale() -> None:
         "rewards": {"low": -100, "high": 100},
         "outcomes": {"rewards": {"go": {"repaid": 50, "default": 0}, "stay": 0}},
     }
-    world = cases_of(TABLE, parse_policy_file(content), in_order=True).replay()
+    world = read_cases(TABLE, parse_policy_file(content), in_order=True).replay()
     np.testing.assert_allclose(world.costs, 0.01)
     np.testing.assert_allclose(world.rewards[:2], [[0.75, 0.5], [0.5, 0.5]])
     content["rewards"] = {"low": 10}
-    with pytest.raises(InvalidSpec, match="go from 0 to 50, beyond low = 10"):
-        cases_of(TABLE, parse_policy_file(content))
+    with pytest.raises(InvalidSpec, match="range from 0 to 50, outside low = 10"):
+        read_cases(TABLE, parse_policy_file(content))
 
 
 def test_actions_need_rewards_unless_they_guess_the_target() -> None:
     features = [{"name": "income", "price": 1}]
     content = {"table": {"target": "outcome"}, "features": features}
     guess = parse_policy_file({**content, "actions": {"names": ["repaid", "default"]}})
-    assert cases_of(TABLE, guess).rewards.actions == ("default", "repaid")
+    assert read_cases(TABLE, guess).rewards.actions == ("default", "repaid")
     other = parse_policy_file({**content, "actions": {"names": ["approve", "decline"]}})
-    with pytest.raises(InvalidSpec, match=r"say in \[outcomes.rewards\] what each action pays"):
-        cases_of(TABLE, other)
+    with pytest.raises(
+        InvalidSpec, match=r"add \[outcomes.rewards\] with the reward of each action"
+    ):
+        read_cases(TABLE, other)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"free": True, "price": 1}, "'income' has a price of its own and is free"),
-        ({"price": 1, "name": "outcome"}, "'outcome' is the target and for sale"),
+        ({"price": 1, "name": "outcome"}, "'outcome' is the target and also one of"),
         ({"price": 1, "name": "day"}, r"'day' is in \[\[features\]\] and in `leave_out`"),
-        ({"name": "income"}, "nothing has a price"),
+        ({"name": "income"}, "no feature has a price"),
     ],
 )
 def test_a_column_has_one_use(more: dict[str, Any], message: str) -> None:
     table = {"target": "outcome", "leave_out": ["day"]}
     file = parse_policy_file({"table": table, "features": [{"name": "income", **more}]})
     with pytest.raises(InvalidSpec, match=message):
-        cases_of(TABLE, file)
+        read_cases(TABLE, file)
 
 
 def test_setup_fees_cannot_be_compared_yet() -> None:
@@ -213,8 +219,10 @@ def test_setup_fees_cannot_be_compared_yet() -> None:
         "features": [{"name": "income", "price": 1}],
         "groups": [{"name": "visit", "features": ["income"], "setup": 2}],
     }
-    with pytest.raises(InvalidSpec, match="group 'visit' has a setup fee, which `thrifty worth`"):
-        cases_of(TABLE, parse_policy_file(content))
+    with pytest.raises(
+        InvalidSpec, match="group 'visit' has a setup fee, which `thrifty worth` does not"
+    ):
+        read_cases(TABLE, parse_policy_file(content))
 
 
 def test_a_bundle_without_a_price_is_refused() -> None:
@@ -224,7 +232,7 @@ def test_a_bundle_without_a_price_is_refused() -> None:
         "bundles": [{"name": "both", "features": ["income", "age"]}],
     }
     with pytest.raises(InvalidSpec, match="bundle 'both' has no price"):
-        cases_of(TABLE, parse_policy_file(content))
+        read_cases(TABLE, parse_policy_file(content))
 
 
 def test_a_dataframe_with_one_name_twice_is_refused() -> None:
@@ -236,25 +244,27 @@ def test_a_dataframe_with_one_name_twice_is_refused() -> None:
 def coded_cases() -> Cases:
     """Return cases with a number, a date, a category, a free feature, a bundle and gaps."""
     table = {**TABLE, "score": [None, *(k * 1.5 for k in range(1, 60))]}
-    file = of_prices(
+    file = from_prices(
         {"income": 0.4, "score": 0.1, "day": 0.2},
         target="outcome",
         currency="EUR",
         free=["owner"],
         bundles={"report": (["age", "cost"], 0.5)},
     )
-    return cases_of(table, file, in_order=True)
+    return read_cases(table, file, in_order=True)
 
 
 def test_the_policy_file_of_cases_codes_like_them(tmp_path: Path) -> None:
     cases = coded_cases()
     path = tmp_path / "policy.toml"
-    path.write_text(to_toml(policy_file_of(cases, name="my cases.csv", seed=4)), encoding="utf-8")
+    path.write_text(
+        to_toml(complete_policy_file(cases, name="my cases.csv", seed=4)), encoding="utf-8"
+    )
     read = read_policy_file(path)
     assert read.policy is not None
     assert (read.policy.name, read.policy.policy, read.policy.seed) == ("my-cases", "scout", 4)
     assert read.policy.agent == "agent.npz"
-    spec = spec_of(policy_file_of(cases, name="my cases.csv", seed=4, agent=None))
+    spec = build_spec(complete_policy_file(cases, name="my cases.csv", seed=4, agent=None))
     assert spec.problem == cases.problem
     assert spec.free == ("owner",)
     assert level_of(read, "score", {"score": None}) == "(missing)"
@@ -262,37 +272,37 @@ def test_the_policy_file_of_cases_codes_like_them(tmp_path: Path) -> None:
     assert level_of(read, "report", {"age": 21, "cost": 0.1}) in cases.features[-1].levels
     score = spec.problem.features[spec.problem.feature_index("score")]
     assert score.ordered
-    for value in [*score.edges, *(it + 0.1 for it in score.edges), -1.0]:
+    for value in [*score.edges, *(edge + 0.1 for edge in score.edges), -1.0]:
         assert score.level(value) == level_of(read, "score", {"score": str(value)})
 
 
 def test_the_policy_file_of_cases_reads_the_same_cases_again() -> None:
     cases = coded_cases()
-    file = policy_file_of(cases, name="x", seed=1)
+    file = complete_policy_file(cases, name="x", seed=1)
     table = {**TABLE, "score": [None, *(k * 1.5 for k in range(1, 60))]}
-    again = cases_of(table, file, in_order=True)
+    again = read_cases(table, file, in_order=True)
     assert np.array_equal(again.codes, cases.codes)
     assert again.problem == cases.problem
-    assert policy_file_of(again, name="y", seed=1) == file
+    assert complete_policy_file(again, name="y", seed=1) == file
 
 
 def test_a_new_combination_of_a_bundle_is_the_other_one_or_refused() -> None:
-    file = policy_file_of(coded_cases(), name="x", seed=1)
-    with pytest.raises(InvalidTable, match="column 'cost' holds 'much', which is not a number"):
+    file = complete_policy_file(coded_cases(), name="x", seed=1)
+    with pytest.raises(InvalidTable, match="column 'cost' contains 'much', which is not a number"):
         level_of(file, "report", {"age": 21, "cost": "much"})
     section = file.feature("report")
     assert section is not None
     levels = section.levels or ()
     fewer = section.model_copy(update={"levels": levels[1:]})
-    some = file.changed(features=(fewer,))
-    age, cost = ((it.levels or ())[0] for it in section.parts)
+    some = file.replace(features=(fewer,))
+    age, cost = ((part.levels or ())[0] for part in section.parts)
     assert f"{age} & {cost}" == levels[0]
-    with pytest.raises(InvalidTable, match="bundle 'report' was never"):
+    with pytest.raises(InvalidTable, match="bundle 'report' has no level"):
         level_of(some, "report", {"age": 20, "cost": 0.1})
 
 
 def test_levels_can_only_be_told_of_features_that_have_them() -> None:
-    file = of_prices({"income": 0.4})
+    file = from_prices({"income": 0.4})
     with pytest.raises(InvalidSpec, match="'income' has no levels yet"):
         level_of(file, "income", {"income": "low"})
     with pytest.raises(KeyError, match="no feature 'incom'"):
@@ -300,7 +310,7 @@ def test_levels_can_only_be_told_of_features_that_have_them() -> None:
 
 
 def test_what_is_free_is_known_and_not_bought() -> None:
-    world = cases_of(TABLE, FILE, in_order=True).replay()
+    world = read_cases(TABLE, FILE, in_order=True).replay()
     assert world.free.tolist() == [True, False, False]
     assert world.known().codes.tolist() == [1, -1, -1]
     assert world.outcomes is not None

@@ -1,4 +1,4 @@
-"""What a column is found to be, and what its values become."""
+"""How columns are recognised and coded."""
 
 from datetime import date, datetime
 from typing import Any
@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from thrifty.errors import InvalidTable
 from thrifty.policy_file.model import ColumnSection
-from thrifty.tables.columns import Coding, bins_for, code_column
-from thrifty.tables.paid_prices import PaidFeature
-from thrifty.tables.values import dates, numbers
+from thrifty.tables.columns import Coding, bins_for, encode_column
+from thrifty.tables.features import TableFeature
+from thrifty.tables.values import parse_dates, parse_numbers
 
 
 def at_midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day)
 
 
-def coded(values: list[Any], **said: Any) -> tuple[list[str], Coding]:
-    codes, coding = code_column("x", pl.Series("x", values), ColumnSection(name="x", **said))
+def coded(values: list[Any], **keys: Any) -> tuple[list[str], Coding]:
+    codes, coding = encode_column("x", pl.Series("x", values), ColumnSection(name="x", **keys))
     return [coding.levels[code] for code in codes.tolist()], coding
 
 
@@ -39,7 +39,7 @@ def coded(values: list[Any], **said: Any) -> tuple[list[str], Coding]:
     ],
 )
 def test_numbers_as_people_write_them(written: list[str], expected: list[float | None]) -> None:
-    assert numbers(pl.Series(written)).to_list() == expected
+    assert parse_numbers(pl.Series(written)).to_list() == expected
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,19 @@ def test_numbers_as_people_write_them(written: list[str], expected: list[float |
     ],
 )
 def test_dates_as_people_write_them(written: list[str], expected: list[Any]) -> None:
-    read = dates(pl.Series(written))[0].to_list()
-    moments = [it if it is None or isinstance(it, datetime) else at_midnight(it) for it in expected]
-    assert read == moments
+    parsed = parse_dates(pl.Series(written))[0].to_list()
+    assert parsed == [at_midnight(day) if type(day) is date else day for day in expected]
 
 
 def test_categories_keep_their_names() -> None:
     levels, coding = coded(["b", " a ", "b", "NA", None, "?"])
     assert levels == ["b", "a", "b", "(missing)", "(missing)", "(missing)"]
     assert (coding.kind, coding.missing) == ("category", "(missing)")
-    assert coding.said == "category of 2 levels; missing in 50%, a level of its own"
+    assert coding.description == "category, 2 levels; 50% missing (separate level)"
 
 
 def test_none_is_a_word() -> None:
-    """Somebody without a history is not somebody whose history is unknown."""
+    """A person without a history differs from one whose history is unknown."""
     assert coded(["none", "clean", "arrears"])[1].levels == ("arrears", "clean", "none")
 
 
@@ -76,7 +75,7 @@ def test_words_that_mean_missing_can_be_added() -> None:
     assert levels[-1] == "(missing)"
 
 
-def test_a_level_that_is_called_like_ours_stays_apart() -> None:
+def test_a_level_with_a_reserved_name_stays_separate() -> None:
     levels, coding = coded(["(missing)", None, "a", "(missing)"])
     assert levels == ["(missing)", "(missing 2)", "a", "(missing)"]
     words = [f"w{k % 30}" for k in range(600)] + ["(other)"] * 300
@@ -129,9 +128,9 @@ def test_an_edge_belongs_to_the_bin_below_and_a_period_to_its_first_day() -> Non
 
 def test_values_that_were_never_seen() -> None:
     _, coding = coded(["a", "b"] * 9)
-    with pytest.raises(InvalidTable, match=r"'x' holds 'c', which is none of its levels"):
+    with pytest.raises(InvalidTable, match=r"'x' contains 'c', which is not one of its levels"):
         coding.apply(pl.Series(["c"]))
-    with pytest.raises(InvalidTable, match=r"'x' has no value in a case, and none was missing"):
+    with pytest.raises(InvalidTable, match=r"'x' has a missing value, and no value was missing"):
         coding.apply(pl.Series([None], dtype=pl.String))
 
 
@@ -145,12 +144,12 @@ def test_values_that_were_never_seen() -> None:
 )
 def test_a_value_is_coded_alike_alone_and_in_its_column(values: list[str | None]) -> None:
     try:
-        codes, coding = code_column(
+        codes, coding = encode_column(
             "x", pl.Series("x", values, dtype=pl.String), ColumnSection(name="x")
         )
     except InvalidTable:
         return
-    feature = PaidFeature("x", coding.levels, (coding,))
+    feature = TableFeature("x", coding.levels, (coding,))
     for value, code in zip(values, codes.tolist(), strict=True):
         assert feature.level_of({"x": value}) == coding.levels[code]
 
@@ -159,7 +158,7 @@ def test_a_value_is_coded_alike_alone_and_in_its_column(values: list[str | None]
 @given(st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=300), st.integers(2, 9))
 def test_bins_are_ordered_and_none_is_empty(values: list[float], bins: int) -> None:
     series = pl.Series("x", values)
-    codes, coding = code_column("x", series, ColumnSection(name="x", kind="number", bins=bins))
+    codes, coding = encode_column("x", series, ColumnSection(name="x", kind="number", bins=bins))
     order = np.argsort(values, kind="stable")
     assert (np.diff(codes[order]) >= 0).all()
     assert len(coding.levels) <= bins
@@ -183,17 +182,17 @@ def test_levels_that_are_given_are_not_found_out() -> None:
     assert coding.kind == "number"
     levels, _ = coded(["Rome", "Bern"], levels=("Rome", "elsewhere"), other="elsewhere")
     assert levels == ["Rome", "elsewhere"]
-    told = {"levels": ("early", "late"), "kind": "date", "edges": ("2024-05-31",)}
-    assert coded(["2024-05-30", "31.05.2024"], **told)[0] == ["early", "late"]
-    with pytest.raises(InvalidTable, match="'x' holds 'many', which is not a number"):
+    declared = {"levels": ("early", "late"), "kind": "date", "edges": ("2024-05-31",)}
+    assert coded(["2024-05-30", "31.05.2024"], **declared)[0] == ["early", "late"]
+    with pytest.raises(InvalidTable, match="'x' contains 'many', which is not a number"):
         coded(["5", "many"], levels=("young", "old"), edges=(30,), missing=True)
 
 
 def test_a_coded_column_is_a_feature_of_the_same_codes() -> None:
     values = [None, *(k * 1.5 for k in range(200))]
-    codes, coding = code_column("x", pl.Series("x", values), ColumnSection(name="x", bins=5))
+    codes, coding = encode_column("x", pl.Series("x", values), ColumnSection(name="x", bins=5))
     assert coding.feature.ordered
-    assert [coding.feature.code(it) for it in values] == codes.tolist()
+    assert [coding.feature.code(value) for value in values] == codes.tolist()
     days = [date(2020 + k // 400, k % 12 + 1, 1) for k in range(1200)]
     feature = coded(days)[1].feature
     assert (feature.ordered, feature.level("2021 Q2")) == (False, "2021 Q2")

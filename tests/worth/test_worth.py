@@ -1,4 +1,4 @@
-"""What features are worth: by hand, on made-up cases whose truth is known, and on noise."""
+"""Worth of features: by hand, on synthetic cases with a known answer, and on noise."""
 
 import math
 from dataclasses import replace
@@ -8,39 +8,40 @@ import numpy as np
 import polars as pl
 import pytest
 
-from thrifty.examples import KNOWN, csv_of, prices_of
-from thrifty.policy_file import of_prices, parse_policy_file
-from thrifty.tables import Cases, cases_of
+from thrifty.examples import SYNTHETIC, example_csv, example_policy
+from thrifty.policy_file import from_prices, parse_policy_file
+from thrifty.tables import Cases, read_cases
 from thrifty.tables.reader import Table
 from thrifty.worth import sets
-from thrifty.worth.answer import answer_of, changed, unsure
-from thrifty.worth.backtest import changes_of, over_blocks, replay
+from thrifty.worth.backtest import Strategy, block_mean, change_points, run_backtest
+from thrifty.worth.evaluation import evaluate
 from thrifty.worth.files import as_json
+from thrifty.worth.money import MoneyFormat
 from thrifty.worth.selection import (
     Estimate,
-    Judge,
-    choose,
+    Evaluator,
+    choose_set,
     feature_worth,
-    honest_gain,
-    places_of,
-    searched,
+    indices_of,
+    search_sets,
+    split_half_gain,
 )
-from thrifty.worth.sets import Folded, values_of
-from thrifty.worth.verdict import Money, how, verdict
+from thrifty.worth.sets import CrossValidation, evaluate_sets
+from thrifty.worth.verdict import method_lines, verdict_lines
 
 SEEDS = range(20)
 
 
-def known_cases(name: str, rows: int, seed: int) -> Cases:
+def example_cases(name: str, rows: int, seed: int) -> Cases:
     import io
     import tomllib
 
-    frame = pl.read_csv(io.StringIO(csv_of(name, rows, seed)), infer_schema=False)
-    return cases_of(Table(frame), parse_policy_file(tomllib.loads(prices_of(name))))
+    frame = pl.read_csv(io.StringIO(example_csv(name, rows, seed)), infer_schema=False)
+    return read_cases(Table(frame), parse_policy_file(tomllib.loads(example_policy(name))))
 
 
-def telling_cases(seed: int, number: int = 3000) -> Cases:
-    """Return cases in which only `a` tells something; `copy` is a copy of it, `noise` is noise."""
+def informative_cases(seed: int, number: int = 3000) -> Cases:
+    """Return cases in which only `a` is informative; `copy` is a copy of `a`, `noise` is noise."""
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 4, number)
     outcome = rng.random(number) < np.array([0.1, 0.3, 0.7, 0.9])[a]
@@ -52,19 +53,19 @@ def telling_cases(seed: int, number: int = 3000) -> Cases:
         "outcome": np.where(outcome, "yes", "no"),
     }
     prices: dict[str, float | str] = {"copy": 0.011, "noise": 0.001, "a": 0.01, "level": 0.002}
-    return cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
+    return read_cases(pl.DataFrame(table), from_prices(prices, target="outcome"))
 
 
 def test_the_worth_of_a_feature_by_hand() -> None:
     """A deterministic outcome: the feature is worth the share of cases that it turns right."""
     table = {"a": ["x", "y", "y", "y"] * 100, "outcome": ["no", "yes", "yes", "yes"] * 100}
-    cases = cases_of(table, of_prices({"a": 0.1}, target="outcome"))
-    values = searched(cases, 1)
-    assert dict(zip(map(places_of, values.masks), values.rewards, strict=True)) == {
+    cases = read_cases(table, from_prices({"a": 0.1}, target="outcome"))
+    values = search_sets(cases, 1)
+    assert dict(zip(map(indices_of, values.masks), values.rewards, strict=True)) == {
         (): 0.75,
         (0,): 1.0,
     }
-    worth = feature_worth(values, Judge(Folded.of(cases, 1)), 0)
+    worth = feature_worth(values, Evaluator.stratified(cases, 1), 0)
     assert worth.estimate.mean == pytest.approx(0.25)
     assert worth.break_even == worth.estimate.mean
 
@@ -72,11 +73,11 @@ def test_the_worth_of_a_feature_by_hand() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_neither_noise_nor_a_copy_is_bought(seed: int) -> None:
     """Noise costs a thousandth of a right decision; without the rule it would often be bought."""
-    cases = telling_cases(seed)
-    values = searched(cases, seed)
-    judge = Judge(Folded.of(cases, seed))
-    assert [cases.names[i] for i in choose(values, judge)] == ["a"]
-    worths = {cases.names[i]: feature_worth(values, judge, i) for i in range(4)}
+    cases = informative_cases(seed)
+    values = search_sets(cases, seed)
+    evaluator = Evaluator.stratified(cases, seed)
+    assert [cases.names[i] for i in choose_set(values, evaluator)] == ["a"]
+    worths = {cases.names[i]: feature_worth(values, evaluator, i) for i in range(4)}
     assert worths["a"].estimate.mean == pytest.approx(0.011, abs=1e-12)  # what its copy costs
     assert worths["copy"].estimate.mean == pytest.approx(0.01, abs=1e-12)
     for name in ("noise", "level"):
@@ -91,49 +92,51 @@ def test_noise_alone_is_worth_nothing() -> None:
         table = {f"n{k}": rng.integers(0, 5, 2000) for k in range(5)}
         table["outcome"] = rng.integers(0, 2, 2000)
         prices: dict[str, float | str] = {f"n{k}": 0.0001 for k in range(5)}
-        cases = cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
-        found += bool(choose(searched(cases, 1), Judge(Folded.of(cases, 1))))
+        cases = read_cases(pl.DataFrame(table), from_prices(prices, target="outcome"))
+        found += bool(choose_set(search_sets(cases, 1), Evaluator.stratified(cases, 1)))
     assert found <= 2
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", SYNTHETIC)
 def test_the_truth_is_found(name: str) -> None:
     """The best set, and every break-even price within 10 %, for at least 18 of 20 seeds."""
-    truth = KNOWN[name]
+    truth = SYNTHETIC[name]
     right = 0
     for seed in SEEDS:
-        cases = known_cases(name, 40_000, seed)
-        values, judge = searched(cases, 1), Judge(Folded.of(cases, 1))
-        best = {cases.names[i] for i in choose(values, judge) if not cases.free[i]}
+        cases = example_cases(name, 40_000, seed)
+        values, evaluator = search_sets(cases, 1), Evaluator.stratified(cases, 1)
+        best = {cases.names[i] for i in choose_set(values, evaluator) if not cases.free[i]}
         assert best == truth.best_subset
         worths = [
-            feature_worth(values, judge, i) for i in range(len(cases.features)) if not cases.free[i]
+            feature_worth(values, evaluator, i)
+            for i in range(len(cases.features))
+            if not cases.free[i]
         ]
         right += all(
-            abs(it.break_even - truth.break_even[cases.names[it.feature]])
-            <= 0.1 * truth.break_even[cases.names[it.feature]]
-            for it in worths
+            abs(worth.break_even - truth.break_even[cases.names[worth.feature]])
+            <= 0.1 * truth.break_even[cases.names[worth.feature]]
+            for worth in worths
         )
     assert right >= 18
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", SYNTHETIC)
 def test_the_truth_of_a_known_world_is_its_own_definition(name: str) -> None:
     """Checked against drawing a great many cases and acting by the exact chances."""
-    truth = KNOWN[name]
-    assert truth.probabilities.sum() == pytest.approx(1)
-    np.testing.assert_allclose(truth.chances.sum(axis=-1), 1)
-    assert (truth.chances >= 0).all()
-    everything = truth.reward(truth.telling)
+    truth = SYNTHETIC[name]
+    assert truth.state_probabilities.sum() == pytest.approx(1)
+    np.testing.assert_allclose(truth.outcome_probabilities.sum(axis=-1), 1)
+    assert (truth.outcome_probabilities >= 0).all()
+    everything = truth.reward(truth.informative)
     table = np.array(list(truth.rewards.values()))
-    mixed = np.einsum("p,psk->sk", truth.shares, truth.chances)
-    by_hand = float(truth.probabilities @ (mixed @ table.T).max(axis=1))
+    mixed = np.einsum("p,psk->sk", truth.shares, truth.outcome_probabilities)
+    by_hand = float(truth.state_probabilities @ (mixed @ table.T).max(axis=1))
     assert everything == pytest.approx(by_hand)
     assert truth.reward(()) <= everything
     best = max(
-        (truth.gains[frozenset(it)], it)
-        for n in range(len(truth.telling) + 1)
-        for it in combinations(truth.telling, n)
+        (truth.gains[frozenset(names)], names)
+        for size in range(len(truth.informative) + 1)
+        for names in combinations(truth.informative, size)
     )
     assert frozenset(best[1]) == truth.best_subset
 
@@ -144,46 +147,47 @@ def test_an_interval_covers_the_truth() -> None:
     Of 40 intervals of 95 % fewer than 35 cover with probability 0.014; learning on 4/5 of the
     cases makes gains a little too small, never too large.
     """
-    truth = KNOWN["triage"]
+    truth = SYNTHETIC["triage"]
     covered = 0
     for seed in range(40):
-        cases = known_cases("triage", 8000, seed)
-        places = tuple(
+        cases = example_cases("triage", 8000, seed)
+        features = tuple(
             i for i, name in enumerate(cases.names) if cases.free[i] or name in truth.best_subset
         )
-        gain = Estimate.of(Judge(Folded.of(cases, 1)).gains(places))
+        gain = Estimate.from_values(Evaluator.stratified(cases, 1).gains(features))
         covered += gain.low <= truth.gains[truth.best_subset] <= gain.high
     assert covered >= 35
 
 
-def test_an_honest_gain_is_not_taken_in_by_many_sets() -> None:
-    """Ten columns of noise and few cases: the best of 1,024 sets looks good, and is worth nothing.
+def test_split_half_gain_is_not_inflated_by_many_sets() -> None:
+    """Eight columns of noise and few cases: the best of many sets looks good but is worth nothing.
 
-    The honest gain stays at what guessing pays, 0.5, in the mean of 20 files: 4 standard errors.
+    The split-half gain stays at what guessing earns, 0.5, on average over 20 files: 4 standard
+    errors.
     """
-    honest, apparent = [], []
+    split_half, apparent = [], []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         table = {f"n{k}": rng.integers(0, 3, 200) for k in range(8)}
         table["outcome"] = rng.integers(0, 2, 200)
         prices: dict[str, float | str] = {f"n{k}": 1e-6 for k in range(8)}
-        cases = cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
-        values = searched(cases, seed)
-        judge = Judge(Folded.of(cases, seed))
+        cases = read_cases(pl.DataFrame(table), from_prices(prices, target="outcome"))
+        values = search_sets(cases, seed)
+        evaluator = Evaluator.stratified(cases, seed)
         apparent.append(values.gains(cases.mean_prices).max())
-        honest.append(honest_gain(judge, seed).gain.mean)
+        split_half.append(split_half_gain(evaluator, seed).gain.mean)
     assert np.mean(apparent) > 0.55
-    assert abs(np.mean(honest) - 0.5) < 4 * 0.5 / math.sqrt(200 * 20) + 0.02
+    assert abs(np.mean(split_half) - 0.5) < 4 * 0.5 / math.sqrt(200 * 20) + 0.02
 
 
 def test_many_features_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = known_cases("lending", 6000, 3)
-    everything = values_of(Folded.of(cases, 1))
-    monkeypatch.setattr(sets, "MOST_EXHAUSTIVE", 3)
-    found = values_of(Folded.of(cases, 1))
+    cases = example_cases("lending", 6000, 3)
+    everything = evaluate_sets(CrossValidation.stratified(cases, 1))
+    monkeypatch.setattr(sets, "MAX_EXHAUSTIVE", 3)
+    found = evaluate_sets(CrossValidation.stratified(cases, 1))
     assert (everything.all_sets, found.all_sets) == (True, False)
-    judge = Judge(Folded.of(cases, 1))
-    assert choose(found, judge) == choose(everything, judge)
+    evaluator = Evaluator.stratified(cases, 1)
+    assert choose_set(found, evaluator) == choose_set(everything, evaluator)
 
 
 def test_two_columns_that_tell_only_together_are_found_by_the_search() -> None:
@@ -191,24 +195,24 @@ def test_two_columns_that_tell_only_together_are_found_by_the_search() -> None:
     table = {f"x{k}": rng.integers(0, 2, 4000) for k in range(15)}
     table["outcome"] = table["x3"] ^ table["x11"]
     prices: dict[str, float | str] = {f"x{k}": 0.01 for k in range(15)}
-    cases = cases_of(pl.DataFrame(table), of_prices(prices, target="outcome"))
-    values = searched(cases, 1)
+    cases = read_cases(pl.DataFrame(table), from_prices(prices, target="outcome"))
+    values = search_sets(cases, 1)
     assert not values.all_sets
-    assert choose(values, Judge(Folded.of(cases, 1))) == (3, 11)
+    assert choose_set(values, Evaluator.stratified(cases, 1)) == (3, 11)
 
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = known_cases("triage", 3000, 1)
-    one = values_of(Folded.of(cases, 1))
+    cases = example_cases("triage", 3000, 1)
+    one = evaluate_sets(CrossValidation.stratified(cases, 1))
     monkeypatch.setattr("os.cpu_count", lambda: 7)
-    many = values_of(Folded.of(cases, 1))
+    many = evaluate_sets(CrossValidation.stratified(cases, 1))
     assert np.array_equal(one.masks, many.masks)
     assert np.array_equal(one.rewards, many.rewards)
 
 
 def test_the_mean_of_a_series_and_its_interval() -> None:
     rng = np.random.default_rng(1)
-    found = over_blocks(rng.normal(size=10_000))
+    found = block_mean(rng.normal(size=10_000))
     assert found.high - found.mean == pytest.approx(1.96 / 100, rel=0.4)
     assert found.low < 0 < found.high
 
@@ -216,81 +220,87 @@ def test_the_mean_of_a_series_and_its_interval() -> None:
 def test_changes_of_prices_are_found() -> None:
     rng = np.random.default_rng(2)
     noisy = np.repeat([1.0, 1.5, 1.2], 400) + 0.1 * rng.normal(size=1200)
-    found = changes_of(noisy)
+    found = change_points(noisy)
     assert len(found) == 2
     assert abs(found[0] - 400) < 5
     assert abs(found[1] - 800) < 5
-    assert changes_of(rng.normal(size=2000)) == []
-    assert changes_of(np.full(100, 3.0)) == []
+    assert change_points(rng.normal(size=2000)) == []
+    assert change_points(np.full(100, 3.0)) == []
 
 
 def test_a_long_stream_is_thinned_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thrifty.worth.backtest.MOST_REPLAYED", 1000)
-    cases = known_cases("triage", 2500, 1)
-    stream = replay(cases, [(0,), (0, 1)], 1)
-    assert (stream.every, stream.cases.number) == (3, 834)
-    assert stream.agent.policy.rounds == 834
-    scout, hindsight = stream.of("Scout"), stream.of("Hindsight")
+    monkeypatch.setattr("thrifty.worth.backtest.MAX_REPLAYED", 1000)
+    cases = example_cases("triage", 2500, 1)
+    backtest = run_backtest(cases, [(0,), (0, 1)], 1)
+    assert (backtest.every, backtest.cases.n_cases) == (3, 834)
+    assert backtest.agent.policy.rounds == 834
+    scout, hindsight = backtest.result(Strategy.SCOUT), backtest.result(Strategy.HINDSIGHT)
     assert scout.runs == 3
-    assert scout.bought is not None
-    assert hindsight.gains.mean() >= stream.of("Buy nothing").gains.mean()
+    assert scout.purchase_rates is not None
+    assert hindsight.gains.mean() >= backtest.result(Strategy.NOTHING).gains.mean()
 
 
 def test_what_policies_pay_and_earn_adds_up() -> None:
-    cases = known_cases("lending", 2000, 1)
-    stream = replay(cases, [(0,)], 1)
-    everything, nothing = stream.of("Buy everything"), stream.of("Buy nothing")
+    cases = example_cases("lending", 2000, 1)
+    backtest = run_backtest(cases, [(0,)], 1)
+    everything, nothing = backtest.result(Strategy.EVERYTHING), backtest.result(Strategy.NOTHING)
     assert (nothing.costs == 0).all()
-    np.testing.assert_allclose(everything.costs, cases.price_by_case(range(7)))
+    np.testing.assert_allclose(everything.costs, cases.total_price(range(7)))
     assert set(np.unique(everything.rewards)) <= {-900.0, 0.0, 120.0}
-    fixed = stream.of("Fixed set")
-    first = stream.first_part
+    fixed = backtest.result(Strategy.FIXED)
+    first = backtest.n_first
     np.testing.assert_allclose(fixed.costs[:first], everything.costs[:first])
     np.testing.assert_allclose(fixed.rewards[:first], everything.rewards[:first])
 
 
-def test_the_answer_in_words() -> None:
-    answer = answer_of(known_cases("triage", 6000, 2))
-    words = verdict(answer)
-    assert words[0].startswith("Buy oxygen, blood and ecg, 49.10 EUR a case: the gain is -1")
-    assert words[1].startswith("xray is worth up to ")
-    assert words[1].endswith(" and costs 80.00.")
-    assert "parking_lot is worth nothing that these cases can show, and costs 2.00." in words
+def test_verdict_lines() -> None:
+    evaluation = evaluate(example_cases("triage", 6000, 2))
+    lines = verdict_lines(evaluation)
+    first = "Buy oxygen, blood and ecg for 49.10 EUR per case. Expected gain: -1"
+    assert lines[0].startswith(first)
+    assert lines[0].endswith(" EUR more than buying nothing.")
+    assert lines[1].startswith("xray: too expensive (worth up to ")
+    assert lines[1].endswith(", costs 80.00).")
+    assert "parking_lot: no measurable value in these cases (costs 2.00)." in lines
     # The fixed set is that of the first fifth, in winter: it is not the best one.
-    (learning,) = [it for it in words if it.startswith("Learning policy: ")]
-    assert "than the fixed set that the first 1,200 choose" in learning
-    assert answer.stream.fixed != answer.best
-    assert changed(answer)
-    assert any(it.startswith("The world changed: ") for it in words)
-    content = as_json(answer)
+    (learning,) = [line for line in lines if line.startswith("Learning policy (Scout)")]
+    assert "than the fixed set chosen on the first 1,200 cases" in learning
+    assert evaluation.backtest.fixed_set != evaluation.best_set
+    assert evaluation.has_drifted
+    assert any(line.startswith("Outcomes changed over time: ") for line in lines)
+    content = as_json(evaluation)
     assert content["best_columns"] == ["oxygen", "blood", "rhythm", "trace"]
-    assert [it["case"] for it in content["replay"]["price_changes"]] == [4200]
+    assert [change["case"] for change in content["replay"]["price_changes"]] == [4200]
 
 
 @pytest.mark.parametrize(
-    ("most", "said"), [(6, "all pairs were"), (4, "pairs with the best 12 single ones were")]
+    ("max_paired", "expected"),
+    [(6, "started from all pairs"), (4, "pairs with the 12 best single features")],
 )
-def test_how_a_search_began_is_said(monkeypatch: pytest.MonkeyPatch, most: int, said: str) -> None:
+def test_the_start_of_a_search_is_explained(
+    monkeypatch: pytest.MonkeyPatch, max_paired: int, expected: str
+) -> None:
     for module in ("sets", "verdict"):
-        monkeypatch.setattr(f"thrifty.worth.{module}.MOST_EXHAUSTIVE", 4)
-        monkeypatch.setattr(f"thrifty.worth.{module}.MOST_PAIRED", most)
-    words = how(answer_of(known_cases("lending", 600, 1)))  # six features have a price
-    assert any(said in it for it in words)
+        monkeypatch.setattr(f"thrifty.worth.{module}.MAX_EXHAUSTIVE", 4)
+        monkeypatch.setattr(f"thrifty.worth.{module}.MAX_PAIRED", max_paired)
+    lines = method_lines(evaluate(example_cases("lending", 600, 1)))  # six features have a price
+    assert expected in lines[0]
 
 
-def test_few_cases_choose_nothing_and_say_that_they_are_unsure() -> None:
-    answer = answer_of(telling_cases(1, 60))
-    assert not changed(answer)  # the cases are shuffled
-    assert as_json(answer)["later_half"] is None
-    if unsure(answer):
-        assert any("not certain" in it for it in verdict(answer))
-    dear = replace(telling_cases(1), listed=np.full(4, 9.0))
-    assert verdict(answer_of(dear))[0].startswith("Buy nothing: no feature is shown to be worth")
+def test_few_cases_give_an_uncertain_choice_and_high_prices_buy_nothing() -> None:
+    evaluation = evaluate(informative_cases(1, 60))
+    assert not evaluation.has_drifted  # the cases are shuffled
+    assert as_json(evaluation)["later_half"] is None
+    if evaluation.is_uncertain:
+        assert any("The choice is uncertain" in line for line in verdict_lines(evaluation))
+    dear = replace(informative_cases(1), list_prices=np.full(4, 9.0))
+    first = verdict_lines(evaluate(dear))[0]
+    assert first.startswith("Buy nothing: no feature measurably pays for itself.")
 
 
 def test_money_has_the_decimals_that_the_smallest_price_needs() -> None:
-    cases = telling_cases(1)
-    money = Money.of(cases)
-    assert money(0.0114) == "0.0114"
-    assert Money("EUR", 2).total(-1234.5) == "-1,234 EUR"
-    assert Money("€", 2)(3) == "3.00 €"
+    cases = informative_cases(1)
+    money = MoneyFormat.for_cases(cases)
+    assert money.money(0.0114) == "0.0114"
+    assert MoneyFormat("EUR", 2).total(-1234.5) == "-1,234 EUR"
+    assert MoneyFormat("€", 2).money(3) == "3.00 €"

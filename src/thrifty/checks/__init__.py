@@ -1,7 +1,7 @@
-"""The conformance suite: what any policy and any environment must do, as functions to call.
+"""Conformance checks for your own policies and environments.
 
-`check_policy` and `check_environment` run every check of `POLICY_CHECKS` and
-`ENVIRONMENT_CHECKS` and raise `CheckFailed` at the first promise that is broken.
+`check_policy` and `check_environment` run all checks of `POLICY_CHECKS` and `ENVIRONMENT_CHECKS`,
+and raise `CheckFailed` at the first check that fails.
 """
 
 from thrifty.checks.environments import ENVIRONMENT_CHECKS, check_environment

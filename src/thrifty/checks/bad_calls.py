@@ -1,4 +1,4 @@
-"""Calls that every policy must refuse."""
+"""Calls with invalid arguments, which every policy must reject."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thrifty.rounds import Observation
 
 
 def bad_calls(problem: Problem) -> dict[str, Callable[[Policy], object]]:
-    """Return calls that must be refused, each with what is wrong with it."""
+    """Return invalid calls by a description of what is wrong."""
     seen = _everything_at_level_zero(problem.n_features)
     too_many = _everything_at_level_zero(problem.n_features + 1)
     no_such_level = Observation(codes=problem.levels, costs=np.full(problem.n_features, 0.1))
@@ -41,8 +41,13 @@ def bad_calls(problem: Problem) -> dict[str, Callable[[Policy], object]]:
     }
     return {
         **{what: partial(_call_update, arguments) for what, arguments in updates.items()},
-        **{f"outcome {it!r}": partial(_call_update, (seen, 0, 0.5), outcome=it) for it in outcomes},
-        "a code out of range in choose_features": lambda it: it.choose_features(no_such_level),
+        **{
+            f"outcome {outcome!r}": partial(_call_update, (seen, 0, 0.5), outcome=outcome)
+            for outcome in outcomes
+        },
+        "a code out of range in choose_features": lambda policy: policy.choose_features(
+            no_such_level
+        ),
         **{what: partial(_call_choose_action, *given) for what, given in choices.items()},
     }
 

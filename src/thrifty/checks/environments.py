@@ -1,4 +1,4 @@
-"""What any environment must do.
+"""The checks of `check_environment`.
 
 Each check is a function of an `EnvironmentSubject`; the first line of its docstring is the promise
 it checks. A failed check raises `CheckFailed`.
@@ -20,15 +20,24 @@ from thrifty.environment import Environment
 from thrifty.errors import EnvironmentEnded, InvalidParameter, OutOfTurn, ThriftyError
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
+from thrifty.sales import Sales
 
 ROUNDS = 60
 MAX_HORIZON = 100_000
-"""Environments with more rounds than this are not played to their end."""
+"""Environments with more rounds than this are not played to the end."""
 
 
 @dataclass(frozen=True, eq=False)
 class EnvironmentSubject:
-    """An environment under check, and the seed of the world that is played."""
+    """An environment under check.
+
+    Parameters
+    ----------
+    environment : Environment
+        The environment.
+    seed : int
+        Seed of the rounds that are played.
+    """
 
     environment: Environment
     seed: int
@@ -45,17 +54,11 @@ class EnvironmentSubject:
 
     @property
     def fees(self) -> NDArray[np.float64]:
-        """The setup fee of each feature's group, on the policy's scale."""
-        fees = np.zeros(self.problem.n_features)
-        for group in () if self.problem.prices is None else self.problem.prices.groups:
-            for name in group.features:
-                fees[self.problem.feature_index(name)] = self.problem.rewards.scaled_cost(
-                    group.setup
-                )
-        return fees
+        """Setup fee of each feature's group, on the policy's scale."""
+        return Sales.from_problem(self.problem).fee_of_feature()
 
     def script(self, k: int = 0) -> Iterator[tuple[Purchase, int]]:
-        """Yield what to buy and do in each round; each `k` gives another script."""
+        """Yield a purchase and an action for each round; each `k` gives another script."""
         rng = np.random.default_rng(k)
         for _ in range(self.rounds):
             mask = rng.random(self.problem.n_features) < 0.5
@@ -64,14 +67,14 @@ class EnvironmentSubject:
 
 @dataclass(frozen=True, eq=False)
 class PlayedRound:
-    """One round as the player saw it."""
+    """One round as the policy saw it."""
 
     observation: Observation
     action: int
     reward: float
 
     def agrees_with(self, other: PlayedRound, fees: NDArray[np.float64]) -> bool:
-        """Whether both can come from the same world: features and actions in common agree.
+        """Return True if both agree on the features and actions they have in common.
 
         The costs of a feature may differ by the setup fee of its group.
         """
@@ -88,10 +91,24 @@ _PROTOCOL = ("problem", "reset", "known", "reveal", "step")
 
 
 def check_environment(environment: Environment, *, seed: int = 0) -> None:
-    """Raise `CheckFailed` if `environment` breaks a promise of its interface, else return.
+    """Check that an environment keeps all promises of its interface.
 
-    The environment is played, and left at the first round of the world with this `seed`.
+    The environment is played, and reset with the seed at the end.
 
+    Parameters
+    ----------
+    environment : Environment
+        The environment.
+    seed : int
+        Seed of the rounds that are played.
+
+    Raises
+    ------
+    CheckFailed
+        At the first promise that the environment breaks.
+
+    Examples
+    --------
     >>> from thrifty.environments import Replay
     >>> check_environment(Replay(contexts=[[0], [1]], rewards=[[1, 0]] * 2, costs=[[0.1]] * 2))
     """
@@ -104,8 +121,8 @@ def check_environment(environment: Environment, *, seed: int = 0) -> None:
     environment.reset(seed=seed)
 
 
-def has_the_protocol(subject: EnvironmentSubject) -> None:
-    """Have a problem, reset, known, reveal, step and, if it ends, a whole horizon."""
+def has_the_interface(subject: EnvironmentSubject) -> None:
+    """Have a problem, reset, known, reveal, step and, if it ends, an integer horizon."""
     environment = subject.environment
     missing = [name for name in _PROTOCOL if not hasattr(environment, name)]
     require(not missing, f"it has no {', '.join(missing)}")
@@ -120,7 +137,8 @@ def has_the_protocol(subject: EnvironmentSubject) -> None:
 
 
 def shows_exactly_what_was_bought(subject: EnvironmentSubject) -> None:
-    """Show the codes, within their levels, and costs of what was bought, and free values alone."""
+    """Show valid codes and costs of the features bought, and the free values, but nothing else."""
+    sales = Sales.from_problem(subject.problem)
     subject.environment.reset(seed=subject.seed)
     for purchase, action in subject.script():
         free = subject.environment.known()
@@ -128,7 +146,7 @@ def shows_exactly_what_was_bought(subject: EnvironmentSubject) -> None:
         observation = subject.environment.reveal(purchase)
         _require_shape(subject, observation, "reveal")
         bought, shown = (purchase.mask & ~free.mask).tolist(), observation.bought.tolist()
-        together = _sold_together(subject.problem, purchase.mask) & ~free.mask
+        together = sales.sold(purchase.mask, free.mask)
         require(shown in (bought, together.tolist()), f"{bought} was bought and {shown} was shown")
         same = np.array_equal(observation.codes[free.mask], free.codes[free.mask])
         require(same, "free values changed when something was bought")
@@ -150,15 +168,8 @@ def _require_shape(subject: EnvironmentSubject, observation: object, call: str) 
     require(fits, f"codes {codes.tolist()} do not fit {levels.tolist()} levels")
 
 
-def _sold_together(problem: Problem, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    names = problem.feature_names
-    wanted = [name for name, bought in zip(names, mask.tolist(), strict=True) if bought]
-    sold = wanted if problem.prices is None else problem.prices.expanded(wanted)
-    return np.array([name in sold for name in names])
-
-
 def steps_add_up(subject: EnvironmentSubject) -> None:
-    """Sell in several steps what it sells at once, each feature once."""
+    """Sell the same features at the same total cost at once or in several steps."""
     environment, whole = subject.environment, []
     environment.reset(seed=subject.seed)
     for purchase, action in subject.script():
@@ -175,12 +186,12 @@ def steps_add_up(subject: EnvironmentSubject) -> None:
         same = np.array_equal(seen.observation.codes, observation.codes)
         require(
             same and math.isclose(*paid, rel_tol=1e-12),
-            f"at once {_shown(seen)} was shown, and step by step {_shown(again)}",
+            f"a single purchase showed {_shown(seen)}, several steps showed {_shown(again)}",
         )
 
 
 def outcomes_are_declared(subject: EnvironmentSubject) -> None:
-    """Tell only outcomes that its problem declares, if it tells any."""
+    """Return only outcomes that its problem declares, if it returns any."""
     tell = getattr(subject.environment, "outcome", None)
     if tell is None:
         return
@@ -194,8 +205,8 @@ def outcomes_are_declared(subject: EnvironmentSubject) -> None:
         require(known, f"its outcome is {outcome!r}, and the problem declares {list(names)}")
 
 
-def purpose_comes_back(subject: EnvironmentSubject) -> None:
-    """Hand back the purpose of a purchase in its observation, unchanged."""
+def purpose_is_returned(subject: EnvironmentSubject) -> None:
+    """Return the purpose of a purchase unchanged in the observation."""
     subject.environment.reset(seed=subject.seed)
     notes = (0, 7, -3, 2**40)
     for t, (purchase, action) in enumerate(subject.script()):
@@ -212,8 +223,8 @@ def rewards_are_in_range(subject: EnvironmentSubject) -> None:
         require(fits and 0 <= seen.reward <= 1, f"step returned {seen.reward!r}")
 
 
-def same_seed_same_world(subject: EnvironmentSubject) -> None:
-    """Draw the same world from the same seed."""
+def same_seed_same_rounds(subject: EnvironmentSubject) -> None:
+    """Draw the same rounds from the same seed."""
     first = _play(subject, k=0, seed=subject.seed)
     _play(subject, k=0, seed=subject.seed + 1)
     _require_agreement(
@@ -222,7 +233,7 @@ def same_seed_same_world(subject: EnvironmentSubject) -> None:
 
 
 def reset_replays(subject: EnvironmentSubject) -> None:
-    """Start over in the same world after a reset without a seed, in mid-round too."""
+    """Start over with the same rounds after a reset without a seed, even during a round."""
     first = _play(subject, k=0, seed=subject.seed)
     _require_agreement(
         subject, first, _play(subject, k=0, seed=None), "reset() was called after the run"
@@ -234,17 +245,17 @@ def reset_replays(subject: EnvironmentSubject) -> None:
     )
 
 
-def world_ignores_the_player(subject: EnvironmentSubject) -> None:
-    """Play the same world for the same seed, whatever is bought and done."""
+def rounds_do_not_depend_on_the_player(subject: EnvironmentSubject) -> None:
+    """Play the same rounds for the same seed, whatever is bought and which actions are taken."""
     first = _play(subject, k=0, seed=subject.seed)
     for k in range(1, 5):
         other = _play(subject, k=k, seed=subject.seed)
         _require_agreement(subject, first, other, "only purchases and actions differed")
 
 
-def rounds_take_turns(subject: EnvironmentSubject) -> None:
-    """Raise OutOfTurn, changing nothing, if step is called before reveal or twice."""
-    calm = _play(subject, k=0, seed=subject.seed)
+def wrong_order_is_refused(subject: EnvironmentSubject) -> None:
+    """Raise OutOfTurn and change nothing if step is called before reveal or twice."""
+    undisturbed = _play(subject, k=0, seed=subject.seed)
     environment, seen = subject.environment, []
     environment.reset()
     for purchase, action in subject.script():
@@ -252,12 +263,12 @@ def rounds_take_turns(subject: EnvironmentSubject) -> None:
         observation = environment.reveal(purchase)
         seen.append(PlayedRound(observation, action, environment.step(action)))
     require_refused(partial(environment.step, 0), "a second step", OutOfTurn)
-    _require_agreement(subject, calm, seen, "calls out of turn were refused in between")
+    _require_agreement(subject, undisturbed, seen, "calls out of turn were refused in between")
 
 
 def refused_input_changes_nothing(subject: EnvironmentSubject) -> None:
-    """Refuse a purchase or an action that does not fit, changing nothing."""
-    calm = _play(subject, k=0, seed=subject.seed)
+    """Reject an invalid purchase or action, and change nothing."""
+    undisturbed = _play(subject, k=0, seed=subject.seed)
     environment, seen = subject.environment, []
     too_long = Purchase(np.ones(subject.problem.n_features + 1, dtype=np.bool_))
     bad_actions: tuple[Any, ...] = (-1, subject.problem.n_actions, 0.5)
@@ -269,7 +280,7 @@ def refused_input_changes_nothing(subject: EnvironmentSubject) -> None:
         for bad in bad_actions:
             require_refused(partial(environment.step, bad), f"action {bad}", ThriftyError)
         seen.append(PlayedRound(observation, action, environment.step(action)))
-    _require_agreement(subject, calm, seen, "bad purchases and actions were refused in between")
+    _require_agreement(subject, undisturbed, seen, "bad calls came in between")
 
 
 def ends_at_its_horizon(subject: EnvironmentSubject) -> None:
@@ -293,16 +304,16 @@ def ends_at_its_horizon(subject: EnvironmentSubject) -> None:
 
 
 ENVIRONMENT_CHECKS: tuple[Callable[[EnvironmentSubject], None], ...] = (
-    has_the_protocol,
+    has_the_interface,
     shows_exactly_what_was_bought,
-    purpose_comes_back,
+    purpose_is_returned,
     rewards_are_in_range,
-    same_seed_same_world,
+    same_seed_same_rounds,
     reset_replays,
-    world_ignores_the_player,
+    rounds_do_not_depend_on_the_player,
     steps_add_up,
     outcomes_are_declared,
-    rounds_take_turns,
+    wrong_order_is_refused,
     refused_input_changes_nothing,
     ends_at_its_horizon,
 )

@@ -1,4 +1,4 @@
-"""What an object holds: every value below it, with the path that leads there."""
+"""Traverse everything an object holds: to measure its size and to compare its state."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PLAIN = (str, bytes, bytearray, int, float, complex, type(None), np.ndarray, np
 
 
 def walk(value: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
-    """Yield `value` and all it holds, each object once; code and generators are left out."""
+    """Yield the value and everything it holds, with paths; functions and generators are skipped."""
     seen = set() if seen is None else seen
-    # compiled functions keep books of their own, which are no state of who calls them
+    # Compiled functions have caches of their own, which are not state of the policy.
     if isinstance(value, _NOT_HELD) or (path and callable(value)):
         return
     if id(value) in seen and not isinstance(value, _PLAIN):
@@ -30,12 +30,12 @@ def walk(value: Any, path: str = "", seen: set[int] | None = None) -> Iterator[t
 
 
 def deep_size(value: Any) -> int:
-    """Return roughly how many bytes `value` and all it holds take."""
+    """Return the approximate size in bytes of the value and everything it holds."""
     return sum(_size(part) for _, part in walk(value))
 
 
 def snapshot(value: Any) -> dict[str, Any]:
-    """Return the plain values that `value` holds, by path, in a form that compares with ==.
+    """Return the plain values that a value holds, by path, comparable with ==.
 
     >>> sorted(snapshot({"n": 1, "seen": [2.5]}).items())
     [("['n']", 1), ("['seen'][0]", 2.5)]

@@ -1,4 +1,4 @@
-"""What any policy must do.
+"""The checks of `check_policy`.
 
 Each check is a function of a `Subject`; the first line of its docstring is the promise it checks.
 A failed check raises `CheckFailed`.
@@ -43,12 +43,28 @@ def check_policy(
     seed: int = 0,
     **parameters: Any,
 ) -> None:
-    """Raise `CheckFailed` if `policy` breaks a promise of its interface, else return.
+    """Check that a policy keeps all promises of its interface.
 
-    `policy` is a name of the registry, a class or function to be called as
-    `policy(problem, seed=seed, **parameters)`, with `horizon` if it takes one, or a policy, of
-    which copies are checked. Without a `problem` a small one is used.
+    Parameters
+    ----------
+    policy : str, Policy or callable
+        Name in the registry, or a class or function, called as
+        `policy(problem, seed=seed, **parameters)`, with `horizon` if it takes one. If you give a
+        policy, copies of it are checked.
+    problem : Problem, optional
+        Problem to use. By default a small one.
+    seed : int
+        Seed of the policy and of the rounds.
+    **parameters
+        Parameters of the policy.
 
+    Raises
+    ------
+    CheckFailed
+        At the first promise that the policy breaks.
+
+    Examples
+    --------
     >>> class Glutton(Policy):
     ...     def _choose_features(self, known):
     ...         return Purchase.everything(self.problem)
@@ -59,17 +75,17 @@ def check_policy(
     >>> check_policy(Glutton)
     Traceback (most recent call last):
         ...
-    thrifty.errors.CheckFailed: Glutton fails only_available_actions: a legal call raised \
+    thrifty.errors.CheckFailed: Glutton fails only_available_actions: a valid call raised \
 InvalidAction (Glutton chose action 0, which is not available: it must be an int, one of [1].). \
-The interface promises to choose one of the available actions, whichever these are.
+The interface promises to choose one of the available actions.
     """
     subject = Subject.of(policy, problem=problem, seed=seed, parameters=parameters)
-    subject.fresh()  # what cannot be made at all is the caller's mistake, not a failed check
+    subject.fresh()  # raises InvalidParameter if the policy cannot be made at all
     run_checks(POLICY_CHECKS, subject, subject.name)
 
 
 def decisions_are_well_formed(subject: Subject) -> None:
-    """Return one flag per feature, a whole purpose and an action that is an int."""
+    """Return one bool per feature, an integer purpose and an action that is an int."""
     policy, tables = subject.fresh(), subject.tables()
     for t in range(ROUNDS):
         purchase = ask(policy, tables)
@@ -88,7 +104,7 @@ def decisions_are_well_formed(subject: Subject) -> None:
 
 
 def parameters_are_kept(subject: Subject) -> None:
-    """Pass every parameter of `__init__` on to `super().__init__`, so that files can hold it."""
+    """Pass every parameter of `__init__` to `super().__init__`, so that files can store it."""
     policy = subject.fresh()
     for name, parameter in inspect.signature(type(policy).__init__).parameters.items():
         named = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
@@ -97,7 +113,7 @@ def parameters_are_kept(subject: Subject) -> None:
 
 
 def only_available_actions(subject: Subject) -> None:
-    """Choose one of the available actions, whichever these are."""
+    """Choose one of the available actions."""
     rng = np.random.default_rng(subject.seed)
     n = subject.problem.n_actions
     single = [np.arange(n) == a for a in range(n)]
@@ -113,7 +129,7 @@ def only_available_actions(subject: Subject) -> None:
 
 
 def arguments_stay_unchanged(subject: Subject) -> None:
-    """Leave purchases, observations and masks as they are, in the round and after it."""
+    """Leave purchases, observations and masks unchanged, during the round and after it."""
     policy, tables = subject.fresh(), subject.tables()
     kept: list[tuple[str, NDArray[Any], NDArray[Any]]] = []
 
@@ -147,7 +163,7 @@ def no_global_randomness(subject: Subject) -> None:
 
 
 def same_seed_same_run(subject: Subject) -> None:
-    """Give the same run for the same seed, sharing nothing with other objects."""
+    """Give the same run for the same seed, and share nothing with other policies."""
     rounds, tables, elsewhere = range(ROUNDS), subject.tables(), subject.tables(other=1)
     one, other, stranger = subject.fresh(), subject.fresh(), subject.fresh()
     first = play_rounds(one, tables, rounds)
@@ -161,13 +177,13 @@ def same_seed_same_run(subject: Subject) -> None:
     parted = first_difference(first, second)
     require(
         parted is None,
-        f"two runs with the same seed on the same tables differ, {parted}; another object was "
-        "playing elsewhere meanwhile",
+        f"two runs with the same seed on the same tables differ, {parted}; another policy was "
+        "playing other rounds at the same time",
     )
 
 
 def nothing_leaks(subject: Subject) -> None:
-    """Decide by what was bought and done, never by what was not."""
+    """Decide only by what was bought and by rewards of actions taken."""
     tables = subject.tables()
     decisions = play_rounds(subject.fresh(), tables, range(ROUNDS))
     for k in range(2):
@@ -177,13 +193,13 @@ def nothing_leaks(subject: Subject) -> None:
         )
         require(
             parted is None,
-            "two worlds that differ only in unbought codes, unbought costs and rewards of actions "
-            f"not taken were told apart, {parted}",
+            "decisions depend on unbought codes, unbought costs or rewards of actions that were "
+            f"not taken: with other values of these, {parted}",
         )
 
 
 def refused_input_changes_nothing(subject: Subject) -> None:
-    """Refuse what cannot be used with an error of Thrifty's, changing no state."""
+    """Reject invalid arguments with an error of Thrifty, and change no state."""
     policy, twin, tables = subject.fresh(), subject.fresh(), subject.tables()
     calls = list(bad_calls(subject.problem).items())
     disturbed, undisturbed = [], []
@@ -192,15 +208,15 @@ def refused_input_changes_nothing(subject: Subject) -> None:
         before = _state(policy)
         require_refused(partial(call, policy), what, ThriftyError)
         changed = differences(before, _state(policy))
-        require(not changed, f"{what} was refused and yet changed {_listed(changed)}")
+        require(not changed, f"{what} was rejected, but it changed {_listed(changed)}")
         disturbed.append(play_round(policy, tables, t))
         undisturbed.append(play_round(twin, tables, t))
     parted = first_difference(disturbed, undisturbed)
-    require(parted is None, f"refused calls changed later decisions: {parted}")
+    require(parted is None, f"rejected calls changed later decisions: {parted}")
 
 
 def update_needs_only_its_arguments(subject: Subject) -> None:
-    """Learn from the arguments of update alone, remembering no open round."""
+    """Learn from the arguments of update alone, and store nothing about open rounds."""
     tables = subject.tables(other=1)
     for t in range(0, 36, 3):
         prompt, late = subject.trained(t), subject.trained(t)
@@ -215,9 +231,9 @@ def update_needs_only_its_arguments(subject: Subject) -> None:
         learnt = differences(snapshot(prompt), snapshot(late)) - left_behind
         require(
             not learnt,
-            "the same update learns something else once further rounds have been opened: "
-            f"{_listed(learnt)} came out differently, for opening them had left "
-            f"{_listed(left_behind)} on the policy (a note to update belongs into purpose)",
+            "the result of an update depends on rounds that were opened later: "
+            f"{_listed(learnt)} differs, because opening them changed {_listed(left_behind)} of "
+            "the policy (put a note for update into the purpose)",
         )
 
 
@@ -227,7 +243,7 @@ def rewards_in_any_order(subject: Subject) -> None:
     for first in range(0, 60, 4):
         opened = _open_together(one, tables, first)
         _open_together(two, tables, first)
-        # the same calls, with another round the last to act when the rewards come
+        # The same calls, but another round is the last to act before the rewards come.
         for policy, order in ((one, (0, 1, 2, 3)), (two, (3, 2, 1, 0))):
             for k in order:
                 _force(policy, opened[k])
@@ -246,8 +262,8 @@ def rewards_in_any_order(subject: Subject) -> None:
         )
 
 
-def accepts_whatever_is_seen(subject: Subject) -> None:
-    """Accept costs of zero, and purchases of which nothing could be had."""
+def accepts_zero_costs_and_missing_values(subject: Subject) -> None:
+    """Accept costs of zero, and purchases of which nothing was obtained."""
     play_rounds(subject.fresh(), subject.tables().free_of_charge(), range(40))
     policy, tables = subject.fresh(), subject.tables()
     for t in range(40):
@@ -256,8 +272,8 @@ def accepts_whatever_is_seen(subject: Subject) -> None:
         policy.update(observation, action, tables.reward(t, action))
 
 
-def free_values_come_first(subject: Subject) -> None:
-    """Take free values before it buys, whichever are known, and never buy what is known."""
+def uses_free_values(subject: Subject) -> None:
+    """Accept any free values before buying, and never buy a feature that is known."""
     n, (one, other) = subject.problem.n_features, (subject.fresh(), subject.fresh())
     tables = subject.tables()
     decisions = []
@@ -274,8 +290,8 @@ def free_values_come_first(subject: Subject) -> None:
     require(parted is None, f"two runs with the same free values differ, {parted}")
 
 
-def steps_end(subject: Subject) -> None:
-    """Buy at most once each feature, and remember nothing from one step to the next."""
+def purchases_end(subject: Subject) -> None:
+    """Buy each feature at most once, and store nothing between the steps of a round."""
     policy, tables = subject.trained(30), subject.tables(other=1)
     if not policy.stepwise:
         return
@@ -293,7 +309,7 @@ def steps_end(subject: Subject) -> None:
 
 
 def _require_no_memory(policy: Policy, tables: Tables, t: int, known: Observation) -> None:
-    """Ask twice with the same values known; one or two other rounds are opened in between."""
+    """Ask twice with the same values known, and open one or two other rounds in between."""
     state = policy.rng.bit_generator.state
     for others in (1, 2):
         chosen = []
@@ -311,8 +327,8 @@ def _require_no_memory(policy: Policy, tables: Tables, t: int, known: Observatio
     policy.rng.bit_generator.state = state
 
 
-def outcomes_may_be_told(subject: Subject) -> None:
-    """Learn from rounds whose outcome is told, and from rounds whose outcome is not known."""
+def accepts_outcomes(subject: Subject) -> None:
+    """Learn from rounds with and without a known outcome."""
     if not subject.on_any_problem:
         return
     problem = _with_outcomes(subject.problem)
@@ -327,7 +343,7 @@ def outcomes_may_be_told(subject: Subject) -> None:
 
 
 def any_size_of_problem(subject: Subject) -> None:
-    """Work with one feature, one level, one action or 64 features, or refuse when made."""
+    """Work with one feature, one level, one action or 64 features, or refuse to be made."""
     if not subject.on_any_problem:
         return
     for levels, n_actions in (((2,), 2), ((1,), 1), ((1, 3), 1), ((2,) * 64, 2)):
@@ -340,7 +356,7 @@ def any_size_of_problem(subject: Subject) -> None:
 
 
 def memory_is_bounded(subject: Subject) -> None:
-    """Hold no more after many rounds than after few."""
+    """Use no more memory after many rounds than after a few."""
     policy, tables = subject.fresh(), subject.tables(16)
     play_rounds(policy, tables, range(2000))
     before = deep_size(policy)
@@ -348,13 +364,13 @@ def memory_is_bounded(subject: Subject) -> None:
     after = deep_size(policy)
     require(
         after <= 1.25 * before + 4096,
-        f"it held {before} bytes after 2,000 rounds and {after} after 4,000 rounds of sixteen "
-        "contexts that repeat (a long window may have to be made shorter for this check)",
+        f"it used {before} bytes after 2,000 rounds and {after} after 4,000 rounds of sixteen "
+        "repeated contexts (if it has a long window, make it shorter for this check)",
     )
 
 
-def action_values_are_a_peek(subject: Subject) -> None:
-    """Give one value per action, or None, and change nothing by being asked."""
+def action_values_change_nothing(subject: Subject) -> None:
+    """Return one action value per action, or None, and change nothing."""
     policy, twin, tables = subject.fresh(), subject.fresh(), subject.tables()
     peeked, unpeeked = [], []
     for t in range(40):
@@ -368,8 +384,8 @@ def action_values_are_a_peek(subject: Subject) -> None:
     require(parted is None, f"asking for action values changed later decisions: {parted}")
 
 
-def state_goes_round_trip(subject: Subject) -> None:
-    """Go on in exactly the same way after get_state and set_state, if it has them."""
+def state_can_be_restored(subject: Subject) -> None:
+    """Continue in exactly the same way after get_state and set_state, if it has them."""
     for rounds in (0, 1, 45):
         policy, restored, tables = subject.trained(rounds), subject.fresh(), subject.tables(other=1)
         try:
@@ -386,8 +402,8 @@ def state_goes_round_trip(subject: Subject) -> None:
         parted = first_difference(going_on, play_rounds(restored, tables, range(60)))
         require(
             parted is None,
-            f"saved after {rounds} rounds, restored and played on (both with the same generator, "
-            f"the original first; do they share an array?), {parted}",
+            f"after {rounds} rounds it was saved and restored, and both policies played on with "
+            f"the same random numbers (do they share an array?): {parted}",
         )
 
 
@@ -402,14 +418,14 @@ POLICY_CHECKS: tuple[Callable[[Subject], None], ...] = (
     refused_input_changes_nothing,
     update_needs_only_its_arguments,
     rewards_in_any_order,
-    accepts_whatever_is_seen,
-    free_values_come_first,
-    steps_end,
-    outcomes_may_be_told,
+    accepts_zero_costs_and_missing_values,
+    uses_free_values,
+    purchases_end,
+    accepts_outcomes,
     any_size_of_problem,
     memory_is_bounded,
-    action_values_are_a_peek,
-    state_goes_round_trip,
+    action_values_change_nothing,
+    state_can_be_restored,
 )
 """Every check of `check_policy`, in the order in which they run."""
 
@@ -454,14 +470,9 @@ def _told(policy: Policy, tables: Tables, t: int, outcome: int | None) -> RoundD
 
 
 def _force(policy: Policy, opened: _Opened) -> None:
-    # one action available: policies that draw at random all the same end up with the same one
+    # With one available action, policies that draw at random also choose the same one.
     available = np.arange(policy.problem.n_actions) == opened.action
     policy.choose_action(opened.observation, available=available)
-
-
-def _values_part(one: Policy, other: Policy, observation: Observation) -> str | None:
-    mine, theirs = (str(policy.action_values(observation)) for policy in (one, other))
-    return None if mine == theirs else f"action values are {mine} in one, {theirs} in the other"
 
 
 def _state(policy: Policy) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How a check fails, and how checks are run one after the other."""
+"""Run checks, and report which one failed and why."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 def require(holds: bool, happened: str) -> None:
-    """Fail the check that runs, saying what `happened`, unless the promise `holds`."""
+    """Raise `CheckFailed` with `happened` as the message unless `holds`."""
     if not holds:
         raise CheckFailed(happened)
 
 
 def require_refused(call: Callable[[], object], what: str, refusal: type[ThriftyError]) -> None:
-    """Fail unless `call` raises `refusal`, an error of Thrifty's own."""
+    """Raise `CheckFailed` unless `call` raises the expected error."""
     try:
         call()
     except refusal:
@@ -26,18 +26,18 @@ def require_refused(call: Callable[[], object], what: str, refusal: type[Thrifty
         raise CheckFailed(
             f"{what} raised {type(error).__name__} ({error}) instead of {refusal.__name__}"
         ) from error
-    raise CheckFailed(f"{what} was accepted, where {refusal.__name__} is due")
+    raise CheckFailed(f"{what} was accepted instead of raising {refusal.__name__}")
 
 
 def run_checks(checks: Iterable[Callable[[T], None]], subject: T, name: str) -> None:
-    """Run `checks` in order; a failure names the check, what happened and the promise."""
+    """Run checks in order; the error of a failed check names it and says what happened."""
     for check in checks:
         try:
             check(subject)
         except CheckFailed as failure:
             raise CheckFailed(_message(check, name, str(failure))) from failure.__cause__
         except Exception as error:
-            happened = f"a legal call raised {type(error).__name__} ({error})"
+            happened = f"a valid call raised {type(error).__name__} ({error})"
             raise CheckFailed(_message(check, name, happened)) from error
 
 

@@ -1,4 +1,4 @@
-"""A policy under check: however it was handed in, a way to make as many of it as needed."""
+"""`Subject`: a policy under check, with a way to make new copies of it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,25 @@ from thrifty.problem import Problem
 SMALL = Problem.anonymous(levels=(2, 3, 2), n_actions=3)
 ROUNDS = 120
 HORIZON = 10_000
-"""The horizon told to policies that need one; no check plays longer."""
+"""Horizon of policies that need one; no check plays more rounds."""
 
 
 @dataclass(frozen=True)
 class Subject:
     """A policy under check.
 
-    `build` makes a new policy, always the same, for a problem; `on_any_problem` says whether it
-    can do so for others than `problem`.
+    Parameters
+    ----------
+    name : str
+        Name of the policy in messages.
+    problem : Problem
+        Problem that the checks use.
+    seed : int
+        Seed of the policy and of the rounds.
+    build : callable
+        Makes a new policy for a problem, always in the same state.
+    on_any_problem : bool
+        True if `build` accepts other problems too.
     """
 
     name: str
@@ -38,7 +48,24 @@ class Subject:
     def of(
         cls, policy: Any, *, problem: Problem | None, seed: int, parameters: dict[str, Any]
     ) -> Subject:
-        """Make a subject of a registry name, a factory or a policy."""
+        """Make a subject from any form that `check_policy` accepts.
+
+        Parameters
+        ----------
+        policy : str, Policy or callable
+            Name in the registry, policy, or a class or function that makes one.
+        problem : Problem or None
+            Problem to use, or None for a small one.
+        seed : int
+            Seed of the policy and of the rounds.
+        parameters : dict
+            Parameters of the policy.
+
+        Returns
+        -------
+        Subject
+            The subject.
+        """
         if isinstance(policy, Policy):
             _require_nothing_else(policy, problem, parameters)
             return cls(repr(policy), policy.problem, seed, lambda _: duplicate(policy), False)
@@ -49,17 +76,47 @@ class Subject:
         return cls(name, SMALL if problem is None else problem, seed, build, True)
 
     def fresh(self) -> Policy:
-        """Make a new policy."""
+        """Make a new policy.
+
+        Returns
+        -------
+        Policy
+            A policy that has not learnt anything.
+        """
         return self.build(self.problem)
 
     def trained(self, rounds: int) -> Policy:
-        """Make a new policy that has played the first `rounds` rounds."""
+        """Make a new policy and let it play.
+
+        Parameters
+        ----------
+        rounds : int
+            Number of rounds to play.
+
+        Returns
+        -------
+        Policy
+            The trained policy.
+        """
         policy = self.fresh()
         play_rounds(policy, self.tables(), range(rounds))
         return policy
 
     def tables(self, rounds: int = ROUNDS, *, other: int = 0) -> Tables:
-        """Return rounds to play; each value of `other` gives different ones."""
+        """Return rounds to play.
+
+        Parameters
+        ----------
+        rounds : int
+            Number of rounds.
+        other : int
+            Each value gives different rounds.
+
+        Returns
+        -------
+        Tables
+            The rounds.
+        """
         return Tables.draw(self.problem, rounds, 1000 * self.seed + other)
 
 
@@ -69,8 +126,8 @@ def duplicate(policy: Policy) -> Policy:
         return copy.deepcopy(policy)
     except Exception as error:
         raise InvalidParameter(
-            f"{policy!r} cannot be copied ({error}), and its checks need several that start from "
-            "the same state: hand in its class, or a function that makes it."
+            f"{policy!r} cannot be copied ({error}), but the checks need several copies in the "
+            "same state: give its class, or a function that makes it."
         ) from error
 
 
@@ -79,8 +136,8 @@ def _require_nothing_else(
 ) -> None:
     if parameters or problem not in (None, policy.problem):
         raise InvalidParameter(
-            f"{policy!r} has its problem and its parameters already: hand in its class or its "
-            "name to check it with others."
+            f"{policy!r} has its problem and its parameters already: give its class or its name "
+            "to check it with others."
         )
 
 
@@ -88,8 +145,8 @@ def _horizon(factory: Callable[..., Policy], name: str) -> dict[str, Any]:
     asked = inspect.signature(factory).parameters
     if "truth" in asked:
         raise InvalidParameter(
-            f"{name} is told the truth about its world, which exists in simulation only, so it "
-            "makes none of a policy's promises: check another one."
+            f"{name} needs the truth of its environment, which exists in simulation only, so the "
+            "promises of a policy do not apply to it: check another policy."
         )
     return {"horizon": HORIZON} if "horizon" in asked else {}
 
@@ -97,11 +154,11 @@ def _horizon(factory: Callable[..., Policy], name: str) -> dict[str, Any]:
 def _builder(
     factory: Callable[..., Policy], arguments: dict[str, Any], name: str
 ) -> Callable[[Problem], Policy]:
-    unwritten = sorted(getattr(factory, "__abstractmethods__", ()))
+    missing = sorted(getattr(factory, "__abstractmethods__", ()))
 
     def build(problem: Problem) -> Policy:
-        if unwritten:
-            raise InvalidParameter(f"{name} has no {', '.join(unwritten)}: write what is missing.")
+        if missing:
+            raise InvalidParameter(f"{name} has no {', '.join(missing)}: write what is missing.")
         try:
             policy = factory(problem, **arguments)
         except TypeError as error:
@@ -111,13 +168,13 @@ def _builder(
             ) from error
         if not isinstance(policy, Policy):
             raise InvalidParameter(
-                f"{name} made a {type(policy).__name__}, which is no Policy: derive it from "
+                f"{name} made a {type(policy).__name__}, which is not a Policy: derive it from "
                 "thrifty.Policy, whose methods the checks call."
             )
         if not hasattr(policy, "_parameters"):
             raise InvalidParameter(
-                f"{name} does not call super().__init__(problem, seed=seed, ...), which keeps the "
-                "books: call it first in __init__, with every parameter."
+                f"{name} does not call super().__init__(problem, seed=seed, ...), which sets up "
+                "the policy: call it first in __init__, with every parameter."
             )
         return policy
 

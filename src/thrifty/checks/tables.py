@@ -1,4 +1,4 @@
-"""Small worlds for checking policies, of which every hidden value is known and can be changed."""
+"""Rounds for checking policies, of which every hidden value is known and can be changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thrifty.rounds import Observation, Purchase
 
 @dataclass(frozen=True)
 class RoundDecision:
-    """What a policy did in one round, in a form that compares with ==."""
+    """The purchase and the action of one round, comparable with ==."""
 
     features: tuple[bool, ...]
     purpose: int
@@ -24,7 +24,21 @@ class RoundDecision:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Rounds of which everything is known; they repeat from the start when they run out."""
+    """Tables of rounds; they repeat from the start when they run out.
+
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    codes : array of int, shape (T, D)
+        Code of each feature.
+    costs : array of float, shape (T, D)
+        Cost of each feature.
+    rewards : array of float, shape (T, A)
+        Reward of each action.
+    prices : array of float, shape (D,)
+        Mean cost of each feature.
+    """
 
     problem: Problem
     codes: NDArray[np.int64]
@@ -34,7 +48,7 @@ class Tables:
 
     @classmethod
     def draw(cls, problem: Problem, rounds: int, seed: int) -> Tables:
-        """Draw rounds whose rewards depend on the action, the first feature and chance."""
+        """Draw rounds whose rewards depend on the action, the first feature and noise."""
         rng = np.random.default_rng(seed)
         codes = rng.integers(problem.levels, size=(rounds, problem.n_features))
         means = rng.random((int(problem.levels[0]), problem.n_actions))
@@ -48,11 +62,11 @@ class Tables:
         )
 
     def free_of_charge(self) -> Tables:
-        """Return the same rounds at no cost."""
+        """Return the same rounds with all costs 0."""
         return replace(self, costs=np.zeros_like(self.costs), prices=np.zeros_like(self.prices))
 
     def scrambled(self, decisions: list[RoundDecision], seed: int) -> Tables:
-        """Change all that a policy with these decisions never saw, and nothing else."""
+        """Change everything that a policy with these decisions did not see, and nothing else."""
         rng = np.random.default_rng(seed)
         rounds = len(decisions)
         bought = np.array([decision.features for decision in decisions])
@@ -69,14 +83,14 @@ class Tables:
         )
 
     def known(self, t: int, free: Iterable[int] = ()) -> Observation:
-        """Return what is known of round t before anything is bought."""
+        """Return what is known about round t before anything is bought."""
         row = self.codes[t % len(self.codes)]
         return Observation.from_free(self.problem, {i: int(row[i]) for i in free})
 
     def observe(
         self, t: int, purchase: Purchase, known: Observation | None = None, *, had: bool = True
     ) -> Observation:
-        """Show the features of `purchase` in round t beside what is known; not `had`, none came."""
+        """Return what is known after a purchase; with `had=False` no feature was obtained."""
         t %= len(self.codes)
         known = Observation.nothing(self.problem) if known is None else known
         sold = purchase.mask & ~known.settled
@@ -87,19 +101,19 @@ class Tables:
         )
 
     def reward(self, t: int, action: int) -> float:
-        """Return what `action` earns in round t."""
+        """Return the reward of an action in round t."""
         return float(self.rewards[t % len(self.rewards), action])
 
 
 def ask(policy: Policy, tables: Tables, known: Observation | None = None) -> Purchase:
-    """Let the policy choose features, after the price list if it reads one."""
+    """Let the policy choose features, with the price list if it reads one."""
     if policy.reads_price_list:
         policy.read_price_list(tables.prices)
     return policy.choose_features(known)
 
 
 def look(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ()) -> Observation:
-    """Buy what the policy wants to see of round t, in steps if it buys in steps."""
+    """Buy what the policy chooses in round t, step by step if it is stepwise."""
     known = tables.known(t, free)
     while True:
         purchase = ask(policy, tables, known)
@@ -117,12 +131,12 @@ def play_round(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ())
 
 
 def play_rounds(policy: Policy, tables: Tables, rounds: Iterable[int]) -> list[RoundDecision]:
-    """Play one round after the other."""
+    """Play rounds in the given order."""
     return [play_round(policy, tables, t) for t in rounds]
 
 
 def first_difference(one: list[RoundDecision], other: list[RoundDecision]) -> str | None:
-    """Say where two lists of decisions part, or None if they do not."""
+    """Describe the first difference between two lists of decisions, or return None."""
     for t, (mine, theirs) in enumerate(zip(one, other, strict=True)):
         if mine != theirs:
             return f"round {t} has {mine} in one and {theirs} in the other"

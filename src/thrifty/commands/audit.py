@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from thrifty.commands.options import AsJson
+from thrifty.commands.output import show_json
 from thrifty.commands.serve import StoreAddress
-from thrifty.commands.show import AsJson, show_json
-from thrifty.commands.waiting import explained_if_slow
+from thrifty.commands.startup_notice import notice_if_slow
 from thrifty.errors import UnknownName
 
 
@@ -32,7 +33,7 @@ def audit(
     try:
         specs = opened.policies.specs()
         _require_known(policy, [spec.name for spec in specs])
-        with explained_if_slow():
+        with notice_if_slow():
             reports = [audit_policy(opened, spec) for spec in specs if policy in (None, spec.name)]
     finally:
         opened.close()

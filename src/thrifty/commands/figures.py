@@ -1,43 +1,46 @@
-"""`thrifty figures`: the figures of an experiment that has been run."""
+"""`thrifty figures`: draw the figures of an experiment that has been run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from thrifty.commands.show import progress_bar
+from thrifty.commands.output import progress_bar
 from thrifty.errors import ThriftyError
-from thrifty.experiments.engines import Engine, Task
+from thrifty.experiments.executors import Executor, Task
 from thrifty.experiments.results import Results, read_results
+from thrifty.figures.formats import parse_formats
+
+_PARTS = 3
+"""Number of tasks that share the figures of one experiment."""
 
 
 def figures(
-    folder: Annotated[
-        Path, typer.Argument(help="A folder that `thrifty run` wrote, with a table in it.")
-    ],
+    folder: Annotated[Path, typer.Argument(help="Result folder of `thrifty run`.")],
     formats: Annotated[
-        str, typer.Option("--format", help="One or more of pdf, png and svg, with commas.")
+        str, typer.Option("--format", help="One or more of pdf, png and svg, separated by commas.")
     ] = "pdf,png,svg",
     report: Annotated[
-        bool, typer.Option("--report", help="Also write report.html, which is interactive.")
+        bool, typer.Option("--report", help="Also write report.html with interactive figures.")
     ] = False,
 ) -> None:
-    """Draw the figures of an experiment that has been run, and print where they are.
+    """Draw the figures of an experiment that has been run, and print their paths.
 
-    They are written to DIR/figures in every format asked for, the report to
-    DIR/report.html: one file that works offline.
+    Figures go to FOLDER/figures. The report is FOLDER/report.html, one file that works offline.
 
     Example: thrifty figures results/nursery/published --format png
     """
-    wanted = formats_of(formats)
+    wanted = check_formats(formats)
     results = read_results(folder)
-    from thrifty.figures import draw_all, write_report
+    from thrifty.figures.files import write_figures
+    from thrifty.figures.report import write_report
 
-    paths = draw_all(folder, results, wanted)
+    paths = write_figures(folder, results, wanted)
     if report:
         command = f"thrifty figures {folder} --format {formats} --report"
         paths.append(write_report(folder, results, command))
@@ -46,31 +49,32 @@ def figures(
 
 
 def draw(
-    results: Sequence[Results], out: Path, formats: str, engine: Engine, *others: Task
+    results: Sequence[Results], out: Path, formats: str, executor: Executor, *others: Task
 ) -> None:
-    """Draw the figures of several experiments in their folders, and do other things beside it."""
-    wanted = formats_of(formats)
-    figures = (partial(_draw_folder, out / it.experiment.id, wanted) for it in results)
-    tasks: list[Task] = [*others, *figures]
+    """Draw the figures of several experiments in parallel, together with other tasks."""
+    wanted = check_formats(formats)
+    parts = [
+        partial(_draw_part, out / result.experiment.id, wanted, part)
+        for result in sorted(results, key=lambda result: -len(result.table))
+        for part in range(_PARTS)
+    ]
+    tasks: list[Task] = [*others, *parts]
     with progress_bar("figures", len(tasks)) as advance:
-        for _ in engine.run(tasks):
+        for _ in executor.run(tasks):
             advance(1)
 
 
-def _draw_folder(folder: Path, formats: list[str]) -> None:
-    from thrifty.figures import draw_all
+def _draw_part(folder: Path, formats: list[str], part: int) -> None:
+    from thrifty.figures.files import write_figures
 
-    draw_all(folder, read_results(folder), formats)
+    write_figures(folder, read_results(folder), formats, part=part, parts=_PARTS)
 
 
-def formats_of(formats: str) -> list[str]:
-    """Return the formats that are written with commas, or refuse them."""
-    wanted = list(dict.fromkeys(part.strip() for part in formats.split(",")))
-    try:
-        from thrifty.figures import require_formats  # slow to import, and often not needed
-    except ModuleNotFoundError as error:
+def check_formats(text: str) -> list[str]:
+    """Return the formats of a list separated by commas, before any time is spent on figures."""
+    missing = next((name for name in ("matplotlib", "plotly") if find_spec(name) is None), None)
+    if missing is not None:
         raise ThriftyError(
-            f"figures need {error.name}, which is not installed: pip install 'thrifty[figures]'."
-        ) from error
-    require_formats(wanted)
-    return wanted
+            f"figures need {missing}, which is not installed: pip install 'thrifty[figures]'."
+        )
+    return parse_formats(text)

@@ -1,4 +1,4 @@
-"""`thrifty init`: a policy.toml to start from."""
+"""`thrifty init`: write a first policy.toml for a table."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from thrifty.files import replace_file
 
 def init(
     cases: Annotated[Path, typer.Argument(help="Past cases: a CSV or Parquet file.")],
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("policy.toml"),
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("policy.toml"),
     target: Annotated[
-        str | None, typer.Option(help="The column that holds the outcome of each case.")
+        str | None, typer.Option(help="Column with the outcome of each case (default: guessed).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     encoding: Annotated[str | None, typer.Option(help="CSV encoding (default: UTF-8).")] = None,
@@ -23,23 +23,26 @@ def init(
         str | None, typer.Option(help="CSV separator (default: detected).")
     ] = None,
 ) -> None:
-    """Look at a table and write a commented policy.toml for you to complete.
+    """Inspect a table and write a commented policy.toml for you to complete.
 
     Example: thrifty init cases.csv
     """
     from thrifty.policy_file import to_toml
     from thrifty.tables.reader import read_table
-    from thrifty.tables.scaffold import starting_file
+    from thrifty.tables.scaffold import scaffold_policy_file
 
     if out.exists() and not force:
-        raise SaveError(f"{out} exists: choose another file with --out, or use --force.")
+        raise SaveError(
+            f"{out} exists and is not overwritten: choose another file with --out, or use --force."
+        )
     table = read_table(cases, encoding=encoding, separator=separator)
-    file, comments, said = starting_file(
+    scaffold = scaffold_policy_file(
         table, cases.name, target=target, encoding=encoding, separator=separator
     )
-    replace_file(out, to_toml(file, comments).encode())
-    for words in said:
-        typer.echo(words)
+    replace_file(out, to_toml(scaffold.file, scaffold.comments).encode())
+    for note in scaffold.notes:
+        typer.echo(note)
     typer.echo(
-        f"Wrote {out}: set the prices in it, then run\n  thrifty worth {cases} --policy {out}"
+        f"Wrote {out}. Its prices are placeholders: set them, then run\n"
+        f"  thrifty worth {cases} --policy {out}"
     )

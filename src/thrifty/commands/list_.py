@@ -6,18 +6,19 @@ import json
 
 import typer
 
-from thrifty.commands.show import AsJson
+from thrifty.commands.options import AsJson
 from thrifty.experiments.spec import catalogue
 
 
 def list_(as_json: AsJson = False) -> None:
-    """List the experiments of the catalogue.
+    """List the experiments that come with Thrifty.
 
     Example: thrifty list
     """
     experiments = catalogue()
     if as_json:
-        typer.echo(json.dumps({name: it.title for name, it in experiments.items()}, indent=2))
+        titles = {name: experiment.title for name, experiment in experiments.items()}
+        typer.echo(json.dumps(titles, indent=2))
         return
     width = max(map(len, experiments))
     for name, experiment in experiments.items():

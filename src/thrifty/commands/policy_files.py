@@ -1,4 +1,4 @@
-"""Read policy files for commands: what there is to know about their format goes to stderr."""
+"""Read policy files for commands; notices about old formats go to stderr."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from thrifty.specification import PolicySpec
 
 
 def read_complete_spec(path: Path) -> PolicySpec:
-    """Read a policy.toml that is complete, for a policy that decides."""
-    return read_spec(path, notify=_notify)
+    """Read a complete policy.toml, for a policy that decides."""
+    return read_spec(path, notify=_print_notice)
 
 
 def read_table_file(path: Path | None, rewards: Path | None = None) -> PolicyFile:
-    """Read what `thrifty worth` is told about a table; rewards may be in a file of their own."""
+    """Read a policy.toml for `thrifty worth`; rewards may be in a separate file."""
     file = PolicyFile() if path is None else read_policy_file(path)
     for notice in file.notices:
-        _notify(notice)
+        _print_notice(notice)
     return file if rewards is None else read_rewards(rewards, file)
 
 
-def _notify(notice: str) -> None:
+def _print_notice(notice: str) -> None:
     typer.echo(f"thrifty: {notice}", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.waiting import explained_if_slow
+from thrifty.commands.startup_notice import notice_if_slow
 
 
 def replay(
@@ -33,7 +33,7 @@ def replay(
     from thrifty.service.replay import replay as replay_log
 
     spec = read_complete_spec(policy)
-    with explained_if_slow():
+    with notice_if_slow():
         result = replay_log(spec, exported_events(log, of or spec.name, spec.tenant), save)
     typer.echo(
         f"{spec.name}: learnt {result.learnt} rounds from {result.cases} cases; it would have "

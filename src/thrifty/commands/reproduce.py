@@ -1,4 +1,4 @@
-"""`thrifty reproduce`: the paper as a whole."""
+"""`thrifty reproduce`: reproduce the whole paper."""
 
 from __future__ import annotations
 
@@ -9,108 +9,104 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.figures import draw, formats_of
-from thrifty.commands.show import (
-    AsJson,
-    Fresh,
-    OnCluster,
-    Out,
-    Workers,
-    claims_table,
-    gains_table,
-    published_gains,
-    run_shown,
-    show,
-    show_json,
-    working,
-)
-from thrifty.commands.theory import growth_table
-from thrifty.commands.tune import choices_table
-from thrifty.experiments.engines import Engine
-from thrifty.experiments.growth import growths
+from thrifty.commands.execution import open_session, run_with_progress
+from thrifty.commands.figures import check_formats, draw
+from thrifty.commands.options import AsJson, ClusterAddress, Fresh, Out, Workers
+from thrifty.commands.output import show, show_json
+from thrifty.commands.tables import claims_table, gains_table, growth_table, tuning_table
+from thrifty.experiments.executors import Executor
+from thrifty.experiments.growth import regret_growths
 from thrifty.experiments.measures import summaries
 from thrifty.experiments.reproduction import Reproduction
-from thrifty.experiments.reproduction import reproduce as reproduce_by
+from thrifty.experiments.reproduction import reproduce as run_paper
 from thrifty.experiments.spec import parse_seeds
 
 
 def reproduce(
     seeds: Annotated[
         str | None,
-        typer.Option(help="Seeds of the evaluations instead of 0:40: 0:400, or 3,7,12."),
+        typer.Option(help="Seeds of the evaluations instead of 0:40, such as 0:400 or 3,7,12."),
     ] = None,
     workers: Workers = None,
-    cluster: OnCluster = None,
+    cluster: ClusterAddress = None,
     out: Out = Path("results"),
     figures: Annotated[
-        str, typer.Option(help="Also draw figures, in these formats, and a report: png,pdf,svg.")
+        str,
+        typer.Option(help="Also write a report, and figures in these formats: png,pdf,svg."),
     ] = "",
     fresh: Fresh = False,
     as_json: AsJson = False,
 ) -> None:
-    """Do everything that the paper does, and print the authors' numbers beside ours.
+    """Reproduce the paper, and print the authors' numbers next to the reproduced ones.
 
-    Every policy on the published arrays and on shuffled rows, the windows, the
-    tuning, the growth of regret against the theorems, and the paper's claims
-    with a verdict each. Figures go to OUT/*/*/figures, the report to
-    OUT/report.html.
+    Runs every policy on the published arrays and on shuffled rows, the comparison of windows, the
+    tuning, and the growth of regret, and gives a verdict on each of the paper's claims. Figures go
+    to OUT/*/*/figures, and the report is OUT/report.html.
 
     Example: thrifty reproduce --figures png
     """
     if figures:
-        formats_of(figures)
-    chosen = None if seeds is None else parse_seeds(seeds)
-    with working(workers, out, fresh=fresh, cluster=cluster) as work:
-        done = reproduce_by(lambda its: run_shown(its, work), chosen)
+        check_formats(figures)
+    parsed_seeds = None if seeds is None else parse_seeds(seeds)
+    with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
+        paper = run_paper(lambda experiments: run_with_progress(experiments, session), parsed_seeds)
         if as_json:
-            show_json(_plain(done))
+            show_json(_as_dict(paper))
         else:
-            _print(done)
+            _show(paper)
         if figures:
-            _draw(done, out, figures, work.drawings, seeds)
+            _draw(paper, out, figures, session.figures, seeds)
     if figures and not as_json:
         typer.echo(f"Figures: {out}/*/*/figures. Report, for a browser: {out}/report.html")
 
 
-def _draw(done: Reproduction, out: Path, formats: str, engine: Engine, seeds: str | None) -> None:
-    given = "" if seeds is None else f" --seeds {seeds}"
-    report = partial(_write_report, out, f"thrifty reproduce --figures {formats}{given}")
-    drawn = [it for it in done.all if it is not done.judged]
-    draw(drawn, out, formats, engine, report)
+def _draw(
+    paper: Reproduction, out: Path, formats: str, executor: Executor, seeds: str | None
+) -> None:
+    seeds_option = "" if seeds is None else f" --seeds {seeds}"
+    command = f"thrifty reproduce --figures {formats}{seeds_option}"
+    results = [result for result in paper.all if result is not paper.tuned]
+    draw(results, out, formats, executor, partial(_write_report, out, command))
 
 
 def _write_report(out: Path, command: str) -> None:
     from thrifty.figures.report import write_paper_report
 
-    write_paper_report(out, Reproduction.read(out), command)  # far quicker than sending it
+    # The worker reads the results from disk, which is faster than pickling them.
+    write_paper_report(out, Reproduction.read(out), command)
 
 
-def _plain(done: Reproduction) -> dict[str, object]:
+def _as_dict(paper: Reproduction) -> dict[str, object]:
     evaluated = {
-        it.experiment.id: [asdict(row) for row in summaries(it.table)]
-        for it in (done.published, done.shuffled, done.windows, done.judged)
+        result.experiment.id: [asdict(row) for row in summaries(result)]
+        for result in (paper.published, paper.shuffled, paper.windows, paper.tuned)
     }
-    theory = {it.experiment.id: [asdict(row) for row in growths(it.table)] for it in done.theory}
+    theory = {
+        result.experiment.id: [asdict(row) for row in regret_growths(result)]
+        for result in paper.theory
+    }
     return {
         **evaluated,
         **theory,
-        "claims": [asdict(it) for it in done.claims],
-        "chosen": [asdict(it) for it in done.chosen],
+        "claims": [asdict(claim) for claim in paper.claims],
+        "chosen": [asdict(tuned) for tuned in paper.tuned_parameters],
     }
 
 
-def _print(done: Reproduction) -> None:
-    for it in (done.published, done.shuffled, done.windows):
-        table = gains_table(summaries(it.table), published_gains(it.experiment))
-        show(it.experiment.title, table)
+def _show(paper: Reproduction) -> None:
+    for result in (paper.published, paper.shuffled, paper.windows):
+        show(result.experiment.title, gains_table(result))
     typer.echo(
-        "Gain: reward - cost of 10,000 rounds, mean over the seeds with its bootstrap"
-        "\ninterval, worst and best seed. Authors: mean of the totals that they printed."
-        "\nNCC-UCRL2 as in the authors' program; the same with q in the simplex and the"
-        "\npaper's window and ties; as the paper's text alone has it.\n"
+        "Gain is reward minus cost over 10,000 rounds: the mean over seeds with its 95 %"
+        "\nbootstrap interval, the worst and the best seed. Authors: mean of the totals"
+        "\nthat they printed. NCC-UCRL2, program: as in the authors' program. Simplex: the"
+        "\nsame, but with q in the simplex and the text's window and ties. Text: as in the"
+        "\npaper's text alone.\n"
     )
-    show("The paper's claims", claims_table(done.claims))
-    chosen = choices_table(done.chosen, done.judged)
-    show("Tuning, and what the choice gains elsewhere", chosen)
-    for it in done.theory:
-        show(it.experiment.title, growth_table(it))
+    show("Claims of the paper", claims_table(paper.claims))
+    show(
+        "Tuned parameters, and their change in gain on the published arrays",
+        tuning_table(paper.tuned_parameters, paper.tuned),
+    )
+    for result in paper.theory:
+        show(result.experiment.title, growth_table(result))

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from thrifty.commands.policy_files import read_complete_spec
-from thrifty.commands.waiting import explained_if_slow
+from thrifty.commands.startup_notice import notice_if_slow
 from thrifty.service.access import Keys, read_keys
 from thrifty.service.api import create_app
 from thrifty.service.engine import Engine
@@ -49,7 +49,7 @@ def serve_until_stopped(options: ServeOptions, on_ready: Callable[[], None]) -> 
         if options.standby:
             require_free(options.host, options.port, patience=PORT_SECONDS)
             keys = _read_keys(options)  # the file may have changed while this process waited
-        with explained_if_slow():
+        with notice_if_slow():
             engine = Engine(store, specs, EngineSettings(max_open=options.most_open))
         names = ", ".join(sorted(name for _, name in engine.projections)) or "no policy"
 
@@ -75,6 +75,6 @@ def _open(
         on_ready()
         typer.echo(f"Standing by: another process holds {options.store}.")
 
-    with explained_if_slow():
+    with notice_if_slow():
         get_ready(options.store, specs)
     return open_when_free(options.store, on_wait)

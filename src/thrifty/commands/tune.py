@@ -1,108 +1,65 @@
-"""`thrifty tune`: the best parameters of a grid, and what they are worth elsewhere."""
+"""`thrifty tune`: choose parameters in one environment, and evaluate them in another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from thrifty.commands.show import (
-    AsJson,
-    Fresh,
-    OnCluster,
-    Out,
-    Seeds,
-    Workers,
-    gains_table,
-    new_table,
-    run_shown,
-    show,
-    show_json,
-    with_seeds,
-    working,
+from thrifty.commands.execution import open_session, run_with_progress, with_seeds
+from thrifty.commands.options import AsJson, ClusterAddress, Fresh, Out, Seeds, Workers
+from thrifty.commands.output import show, show_json
+from thrifty.commands.tables import gains_table, tuning_table
+from thrifty.experiments.measures import summaries
+from thrifty.experiments.reproduction import GRIDS
+from thrifty.experiments.spec import find
+from thrifty.experiments.tuning import (
+    best_parameters,
+    gains_from_tuning,
+    require_grid,
+    require_other_environment,
+    tuned_experiment,
 )
-from thrifty.errors import InvalidParameter
-from thrifty.experiments.measures import Difference, summaries
-from thrifty.experiments.results import Results
-from thrifty.experiments.spec import Experiment, find
-from thrifty.experiments.tuning import Choice, choices, evaluation, require_grid, worth
-
-GRIDS = ("nursery/tuning", "nursery/tuning-stationary")
 
 
 def tune(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Experiments with lists for parameters; by default the paper's."),
+        typer.Argument(help="Experiments with a grid of parameters (default: the paper's)."),
     ] = None,
     on: Annotated[
-        str, typer.Option(help="The experiment on which to judge the choice.")
+        str, typer.Option(help="Experiment to evaluate the tuned parameters in.")
     ] = "nursery/published",
     seeds: Seeds = None,
     workers: Workers = None,
-    cluster: OnCluster = None,
+    cluster: ClusterAddress = None,
     out: Out = Path("results"),
     fresh: Fresh = False,
     as_json: AsJson = False,
 ) -> None:
-    """Choose each policy's parameters by mean gain, then play them on data not used for it.
+    """Find the best parameters of each policy, and evaluate them on other data.
 
     Example: thrifty tune nursery/tuning --on nursery/published
     """
     grids = [with_seeds(find(name), seeds) for name in names or GRIDS]
-    evaluated = find(on)
+    base = find(on)
     for grid in grids:
         require_grid(grid)
-        _require_other_data(grid, evaluated)
-    with working(workers, out, fresh=fresh, cluster=cluster) as work:
-        chosen = choices(run_shown(grids, work))
-        (judged,) = run_shown([evaluation(chosen, evaluated)], work)
+        require_other_environment(grid, base)
+    with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
+        tuned = best_parameters(run_with_progress(grids, session))
+        (evaluated,) = run_with_progress([tuned_experiment(tuned, base)], session)
     if as_json:
-        plain = {
-            "chosen": [asdict(it) for it in chosen],
-            "evaluated": [asdict(row) for row in summaries(judged.table)],
-            "worth": {policy: asdict(it) for policy, it in worth(chosen, judged).items()},
-        }
-        show_json(plain)
+        changes = gains_from_tuning(evaluated)
+        show_json(
+            {
+                "chosen": [asdict(item) for item in tuned],
+                "evaluated": [asdict(row) for row in summaries(evaluated)],
+                "worth": {policy: asdict(change) for policy, change in changes.items()},
+            }
+        )
         return
-    show("Parameters chosen, and what they gain elsewhere", choices_table(chosen, judged))
-    show(judged.experiment.title, gains_table(summaries(judged.table), {}))
-
-
-def _require_other_data(grid: Experiment, evaluated: Experiment) -> None:
-    if grid.world == evaluated.world:
-        raise InvalidParameter(
-            f"{grid.id} and {evaluated.id} play the same world, {grid.world}: parameters must be "
-            "judged on data that they were not chosen on, so give --on another one."
-        )
-
-
-def choices_table(chosen: Sequence[Choice], judged: Results | None = None) -> Table:
-    """Return the table of choices beside the paper's, and what they gain over the latter."""
-    differences = {} if judged is None else worth(chosen, judged)
-    numbers = ("gain", "next", "of", *(["gain more", "95 %"] if judged else []))
-    table = new_table(["policy", "chosen", "paper"], numbers)
-    for it in chosen:
-        second = "" if it.runner_up is None else f"{it.runner_up:.1f}"
-        table.add_row(
-            it.policy,
-            _listed({name: it.params[name] for name in it.grid}),
-            _listed(it.reported),
-            f"{it.gain:.1f}",
-            second,
-            str(it.candidates),
-            *(_more(differences.get(it.policy)) if judged else ()),
-        )
-    return table
-
-
-def _more(it: Difference | None) -> tuple[str, str]:
-    return ("", "") if it is None else (f"{it.mean:+.1f}", f"{it.low:+.0f} .. {it.high:+.0f}")
-
-
-def _listed(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in params.items())
+    show("Tuned parameters, and their change in gain on other data", tuning_table(tuned, evaluated))
+    show(evaluated.experiment.title, gains_table(evaluated))

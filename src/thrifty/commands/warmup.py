@@ -1,4 +1,4 @@
-"""`thrifty warmup`: compile everything before it is needed."""
+"""`thrifty warmup`: compile policies before they are needed."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ from typing import Annotated
 
 import typer
 
-from thrifty.commands.show import progress_bar
+from thrifty.commands.output import progress_bar
 from thrifty.policies import POLICIES, policy_named
 
 
 def warmup(
     policies: Annotated[
-        list[str] | None, typer.Argument(help="Policies by name; by default all of them.")
+        list[str] | None, typer.Argument(help="Names of policies (default: all).")
     ] = None,
 ) -> None:
-    """Compile policies now, so that no first run and no first decision has to wait for it.
+    """Compile policies now, so that the first run and the first decision are fast.
 
-    The machine code is kept on disk, beside the package or in the user's cache
-    folder; where neither can be written, every process compiles for itself.
+    Compiled code is kept on disk, next to the package or in your cache folder. If neither is
+    writable, every process compiles again.
 
     Example: thrifty warmup ncc-ucrl2
     """
     names = policies or list(POLICIES)
     for name in names:
         policy_named(name)
-    from thrifty.kernels.runtime.compilation import (
-        CACHE_FOLDER,  # slow to import, and only needed here
-    )
+    # Slow to import, and only needed for valid names.
+    from thrifty.kernels.runtime.compilation import CACHE_FOLDER
     from thrifty.simulation import warm_up
 
     if CACHE_FOLDER is None:
-        typer.echo("No folder for machine code can be written: every process compiles for itself.")
+        typer.echo("There is no writable folder for compiled code: every process compiles again.")
         return
     with progress_bar("policies", len(names)) as advance:
         for name in names:
             warm_up(name)
             advance(1)
-    typer.echo(f"{', '.join(names)}: compiled, in {CACHE_FOLDER}")
+    typer.echo(f"Compiled {', '.join(names)} to {CACHE_FOLDER}")

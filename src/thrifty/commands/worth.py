@@ -1,4 +1,4 @@
-"""`thrifty worth`: which features of one's own table are worth their price."""
+"""`thrifty worth`: which features of a table are worth their price."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from thrifty.commands.show import AsJson, new_table, show, show_json
+from thrifty.commands.options import AsJson
+from thrifty.commands.output import new_table, show, show_json
 
 if TYPE_CHECKING:
     from thrifty.tables import Cases
-    from thrifty.worth.answer import Answer
+    from thrifty.worth.evaluation import Evaluation
 
-_WORKING = (
-    "Comparing sets and replaying the stream (the first time also compiling, a minute or two)"
+_PROGRESS = (
+    "Comparing sets of features and running the backtest "
+    "(a minute or two longer the first time, to compile)"
 )
 
 
 def worth(
     cases: Annotated[Path, typer.Argument(help="Past cases: a CSV or Parquet file.")],
     target: Annotated[
-        str | None, typer.Option(help="The column that holds the outcome of each case.")
+        str | None, typer.Option(help="Column with the outcome of each case.")
     ] = None,
     policy: Annotated[
         Path | None,
@@ -34,15 +36,17 @@ def worth(
     ] = None,
     rewards: Annotated[
         Path | None,
-        typer.Option(help="TOML file of rewards, if policy.toml has none."),
+        typer.Option(help="TOML file with rewards, if policy.toml has none."),
     ] = None,
     time: Annotated[
-        str | None, typer.Option(help="The column to order cases by; without it they are shuffled.")
+        str | None, typer.Option(help="Column to order cases by (default: shuffle them).")
     ] = None,
     in_order: Annotated[
-        bool, typer.Option("--in-order", help="The rows of the file are in the order of time.")
+        bool, typer.Option("--in-order", help="Keep the order of the rows in the file.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("worth"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for the report; an earlier report in it is replaced.")
+    ] = Path("worth"),
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
     encoding: Annotated[str | None, typer.Option(help="CSV encoding (default: UTF-8).")] = None,
     separator: Annotated[
@@ -50,80 +54,97 @@ def worth(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which features are worth their price, and what a learning policy would have kept.
+    """Decide what to buy: give past cases and prices, get a verdict and an HTML report.
 
-    Writes to OUT: worth.html (a page to show), worth.json (all numbers), policy.toml and
-    agent.npz (a policy that has learnt from these cases, for live decisions).
+    Writes worth.html, worth.json, policy.toml and agent.npz to OUT.
 
     Example: thrifty worth cases.csv --policy policy.toml
     """
     from thrifty.commands.policy_files import read_table_file
-    from thrifty.tables import cases_of
-    from thrifty.worth.answer import answer_of
-    from thrifty.worth.files import as_json as content_of
-    from thrifty.worth.files import write_answer
+    from thrifty.tables import read_cases
+    from thrifty.worth import files
+    from thrifty.worth.evaluation import evaluate
 
+    inputs = (cases, policy, rewards)
+    files.require_report_folder(out, [path for path in inputs if path is not None])
     file = read_table_file(policy, rewards).with_table(
         target=target, time=time, encoding=encoding, separator=separator
     )
-    coded = cases_of(cases, file, in_order=in_order, seed=seed)
+    coded = read_cases(cases, file, in_order=in_order, seed=seed)
     if not as_json:
         _show_columns(coded)
-    with Console(stderr=True).status(_WORKING):
-        answer = answer_of(coded, seed=seed)
+    with Console(stderr=True).status(_PROGRESS):
+        evaluation = evaluate(coded, seed=seed)
     command = shlex.join(["thrifty", *sys.argv[1:]])
-    files = write_answer(answer, out, name=cases.name, command=command)
+    paths = files.write_report(evaluation, out, name=cases.name, command=command)
     if as_json:
-        show_json(content_of(answer, command))
+        show_json(files.as_json(evaluation, command))
         return
-    _show_answer(answer)
-    typer.echo(f"The page: {files[1]}. All numbers: {files[0]}. To learn live: {files[2]}.")
+    _show_evaluation(evaluation)
+    typer.echo(f"Report: {paths[1]}. Numbers: {paths[0]}. Live decisions: thrifty serve {paths[2]}")
 
 
 def _show_columns(coded: Cases) -> None:
-    from thrifty.worth.verdict import Money, printable
+    from thrifty.worth.money import MoneyFormat, display_name
 
-    money = Money.of(coded)
+    money = MoneyFormat.for_cases(coded)
     table = new_table(["column"], ["price"])
-    table.add_column("coding", overflow="fold")
+    table.add_column("type", overflow="fold")
     for feature, price in zip(coded.features, coded.mean_prices.tolist(), strict=True):
-        bundle = "" if len(feature.parts) == 1 else f" (in {printable(feature.name, 20)})"
+        bundle = "" if len(feature.parts) == 1 else f" (in {display_name(feature.name, 20)})"
         for part in feature.parts:
-            paid = "free" if feature.free else money.bare(price)
-            table.add_row(printable(part.name, 40) + bundle, paid, printable(part.said, 200))
-    show(f"{coded.number:,} cases, {coded.order}", table)
-    for words in coded.said:
-        typer.echo(printable(words, 400))
-    if coded.said:
+            table.add_row(
+                display_name(part.name, 40) + bundle,
+                "free" if feature.free else money.amount(price),
+                display_name(part.description, 200),
+            )
+    show(f"{coded.n_cases:,} cases, {coded.order}", table)
+    for note in coded.notes:
+        typer.echo(display_name(note, 400))
+    if coded.notes:
         typer.echo()
 
 
-def _show_answer(answer: Answer) -> None:
-    from thrifty.worth.verdict import Money, printable, verdict
+def _show_evaluation(evaluation: Evaluation) -> None:
+    from thrifty.worth.verdict import verdict_lines
 
-    money = Money.of(answer.cases)
-    worths = new_table(["feature", ""], ["price", "worth up to", "95 %"])
-    for it in answer.worths:
-        worths.add_row(
-            printable(answer.cases.names[it.feature], 40),
-            "buy" if it.feature in answer.best else "",
-            money.bare(it.price),
-            money.bare(it.break_even),
-            money.interval(it.estimate),
-        )
-    show("What each feature is worth, a case", worths)
-    played = new_table(["policy"], ["gain a case", "95 %", "spend", "reward", "total gain"])
-    for policy in answer.stream.played:
-        gain = policy.per_case()
-        played.add_row(
-            policy.policy,
-            money.bare(gain.mean),
-            money.interval(gain),
-            money.bare(float(policy.costs.mean())),
-            money.bare(float(policy.rewards.mean())),
-            money.total(gain.mean * answer.stream.cases.number),
-        )
-    show(f"The stream replayed, {answer.stream.cases.number:,} cases", played)
-    for words in verdict(answer):
-        typer.echo(words)
+    _show_worths(evaluation)
+    _show_backtest(evaluation)
+    for line in verdict_lines(evaluation):
+        typer.echo(line)
     typer.echo()
+
+
+def _show_worths(evaluation: Evaluation) -> None:
+    from thrifty.worth.money import MoneyFormat, display_name
+
+    money = MoneyFormat.for_cases(evaluation.cases)
+    table = new_table(["feature", ""], ["price", "worth up to", "95% CI"])
+    for worth in evaluation.feature_worths:
+        table.add_row(
+            display_name(evaluation.cases.names[worth.feature], 40),
+            "buy" if worth.feature in evaluation.best_set else "",
+            money.amount(worth.price),
+            money.amount(worth.break_even),
+            money.interval(worth.estimate),
+        )
+    show("What each feature is worth, per case", table)
+
+
+def _show_backtest(evaluation: Evaluation) -> None:
+    from thrifty.worth.money import MoneyFormat
+
+    money = MoneyFormat.for_cases(evaluation.cases)
+    headings = ["gain per case", "95% CI", "spend", "reward", "total gain"]
+    table = new_table(["strategy"], headings)
+    for result in evaluation.backtest.results:
+        gain = result.gain_per_case()
+        table.add_row(
+            result.strategy,
+            money.amount(gain.mean),
+            money.interval(gain),
+            money.amount(float(result.costs.mean())),
+            money.amount(float(result.rewards.mean())),
+            money.total(float(result.gains.sum())),
+        )
+    show(f"Backtest on {evaluation.backtest.cases.n_cases:,} cases", table)

@@ -1,4 +1,4 @@
-"""Worlds to play in: tables replayed, tables drawn, families of these, and Nursery."""
+"""Environments: replayed tables, synthetic worlds, families of worlds, and Nursery."""
 
 from thrifty.environments import families, nursery
 from thrifty.environments.replay import Replay

@@ -1,13 +1,10 @@
-"""Families of worlds: every seed is another world of the same kind, and its truth is exact.
+"""Families of synthetic worlds: each seed gives another world of the same kind.
 
-Unless a family says otherwise, a world has 10,000 rounds, four changes of rewards and two of
-prices at fixed shares of them, mean prices of U(.03, .08) with hardly any noise, rewards of 0 or 1,
-and independent features, each with a distribution of levels drawn once. In a table of mean rewards
-every state has one action that pays U(.7, 1) while the others pay U(0, .4), and each action is the
-best one in as many states as any other (or one more), so there is always something to find out.
-
-Most families take `changes`, so many changes of rewards at even distances; with 0 nothing ever
-changes, prices neither.
+Unless a family says otherwise, a world has 10,000 rounds, four changes of rewards and two of prices
+at fixed shares of the rounds, mean prices from U(.03, .08) with very little noise, rewards of 0 or
+1, and independent features with random distributions of levels. In a table of mean rewards, every
+state has one action that pays U(.7, 1) while the others pay U(0, .4). Each action is the best one
+in equally many states (or one more), so features are always informative.
 
 >>> FAMILIES["xor-of-two"](0, rounds=500)
 World(500 rounds, 8 features, 2 actions)
@@ -54,8 +51,29 @@ def random_tables(
     changes: int | None = None,
     rounds: int = ROUNDS,
 ) -> World:
-    """Three features decide, by a table; after every change both are drawn anew.
+    """Three features are relevant; after every change, other features and a new table.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    n_features : int
+        Number of features, from 1 to 10.
+    n_actions : int
+        Number of actions.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> random_tables(0, n_features=8, rounds=500).problem.levels.tolist()
     [3, 2, 4, 3, 2, 4, 3, 2]
     """
@@ -68,8 +86,25 @@ def random_tables(
 
 
 def one_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """One feature of five decides, always the same one.
+    """One of five features is relevant, always the same one.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> one_relevant(0, rounds=500).truth.relevant.sum()
     np.int64(1)
     """
@@ -80,8 +115,25 @@ def one_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS)
 
 
 def all_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """Four features of two levels decide together; prices are U(.02, .05).
+    """All four binary features are relevant together; prices are U(.02, .05).
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> all_relevant(0, rounds=500).truth.rewards.shape
     (5, 2, 16)
     """
@@ -95,11 +147,28 @@ def all_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS)
 
 
 def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """Each of five features adds its share: one action gains by its level, the others lose.
+    """Each of five features adds its share to the reward.
 
-    The shares are .15, .14, .12, .06 and .03, in an order drawn once, about a mean of .5; prices
-    are U(.01, .04).
+    For each level of a feature, one action gains its share and the others lose it. The shares are
+    .15, .14, .12, .06 and .03, in random order, around a mean of .5. Prices are U(.01, .04).
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> table = additive(0, rounds=500).truth.rewards
     >>> bool(table.min() >= 0), bool(table.max() <= 1)
     (True, True)
@@ -113,7 +182,7 @@ def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> 
         for i, share in enumerate(shares):
             best = one_hot(best_actions(rng, n_actions, levels[i]), n_actions)
             means += over_features((best * 2 - 1) * share, [i], levels)
-        return means.clip(0, 1)  # the shares add up to .5 but for rounding
+        return means.clip(0, 1)  # the shares add up to .5 up to rounding errors
 
     joint = independent(rng, levels)
     return make_world(
@@ -122,12 +191,29 @@ def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> 
 
 
 def xor_of_two(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """Of eight binary features two decide, and only together; after every change two drawn anew.
+    """Two of eight binary features are relevant, and only together; a new pair after every change.
 
-    One action pays .85 where the two differ and .15 where they agree, the other one the reverse.
-    All features are fair coins, so that any one of them tells nothing. Of 28 pairs the same one may
-    be drawn again, and then even the same table.
+    One action pays .85 where the two differ and .15 where they agree, the other action the reverse.
+    All features are fair coins, so a single one carries no information. The same one of the 28
+    pairs may be drawn again, even with the same table.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> plan = xor_of_two(0, rounds=500).truth.oracle_plan
     >>> plan.masks.sum(axis=1).tolist()
     [2, 2, 2, 2, 2, 2, 2]
@@ -143,8 +229,25 @@ def xor_of_two(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -
 
 
 def nothing_worth_buying(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """Rewards depend on the action alone, with means of U(.1, .9); five features say nothing.
+    """None of five features is relevant: mean rewards, from U(.1, .9), depend on the action alone.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> nothing_worth_buying(0, rounds=500).truth.oracle_plan.masks.any()
     np.False_
     """
@@ -157,10 +260,24 @@ def nothing_worth_buying(seed: int, *, changes: int | None = None, rounds: int =
 
 
 def flipping_prices(seed: int, *, rounds: int = ROUNDS) -> World:
-    """Two of five features always agree and decide; one is cheap (.02), one dear (.12), in turn.
+    """Two of five features are relevant and always agree; their prices alternate.
 
-    They change places at four rounds, and rewards change twice.
+    One costs .02 and the other .12. They swap prices four times, and rewards change twice.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> masks = flipping_prices(0, rounds=500).truth.oracle_plan.masks
     >>> len(np.unique(masks, axis=0))
     2
@@ -187,6 +304,23 @@ def flipping_prices(seed: int, *, rounds: int = ROUNDS) -> World:
 def dear_noisy_prices(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Random tables of five features; mean prices are U(0, .3) with standard deviation .1.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> bool(dear_noisy_prices(0, rounds=500).truth.costs.max() > 0.2)
     True
     """
@@ -200,8 +334,22 @@ def dear_noisy_prices(seed: int, *, changes: int | None = None, rounds: int = RO
 
 
 def gradual_drift(seed: int, *, rounds: int = ROUNDS) -> World:
-    """Random tables of five features; four times rewards drift, a fifth of the rounds each.
+    """Random tables of five features; rewards drift four times, for a fifth of the rounds each.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> len(gradual_drift(0, rounds=500).truth.rewards)
     45
     """
@@ -219,8 +367,22 @@ def gradual_drift(seed: int, *, rounds: int = ROUNDS) -> World:
 
 
 def stationary(seed: int, *, rounds: int = ROUNDS) -> World:
-    """Three features of five decide, by a table that never changes; nor do prices.
+    """Three of five features are relevant; neither rewards nor prices ever change.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> stationary(0, rounds=500).draw(0).reward_changes
     ()
     """
@@ -238,8 +400,22 @@ def stationary(seed: int, *, rounds: int = ROUNDS) -> World:
 
 
 def recurring_regimes(seed: int, *, rounds: int = ROUNDS) -> World:
-    """Three random tables of five features take turns, each three times.
+    """Three random tables of five features alternate, each three times.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> tables = recurring_regimes(0, rounds=500).truth.rewards
     >>> len(tables), bool((tables[0] == tables[3]).all()), bool((tables[0] == tables[1]).all())
     (9, True, False)
@@ -259,6 +435,23 @@ def recurring_regimes(seed: int, *, rounds: int = ROUNDS) -> World:
 def graded_rewards(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
     """Random tables of five features; rewards lie anywhere in [0, 1], with beta noise.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> len(np.unique(graded_rewards(0, rounds=500).draw(0).rewards)) > 1000
     True
     """
@@ -272,19 +465,36 @@ def graded_rewards(seed: int, *, changes: int | None = None, rounds: int = ROUND
 
 
 def correlated_features(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """Five features are blurred views of one hidden class, which decides.
+    """Five features are noisy views of one hidden class, on which the rewards depend.
 
-    Each has a level for each of the three classes, shows it with probability .5 to .9 and
-    otherwise any. So the features are dependent, one can stand in for another, and each more tells
-    a little more. Prices are U(.01, .04).
+    Each feature has one level for each of the three classes. It shows the right one with a
+    probability of .5 to .9, otherwise a random one. So features are dependent, one can replace
+    another, and each additional one adds a little information. Prices are U(.01, .04).
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> world = correlated_features(0, rounds=500)
     >>> world.truth.states.shape
     (243, 5)
     """
     rng = tables_stream(seed)
     classes, n_features = 3, 5
-    joint = distribution(rng, classes)  # of the class, then of the class and one feature more each
+    joint = distribution(rng, classes)  # of the class; each pass adds the axis of one feature
     for sharpness in rng.uniform(0.5, 0.9, size=n_features):
         shown = np.eye(classes)[rng.permutation(classes)] * sharpness + (1 - sharpness) / classes
         view = shown.reshape(classes, *(1,) * (joint.ndim - 1), classes)
@@ -298,10 +508,27 @@ def correlated_features(seed: int, *, changes: int | None = None, rounds: int = 
 
 
 def rare_states(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> World:
-    """Two of five features decide; each is at one level in 90 % of the rounds.
+    """Two of five features are relevant; each has one level in 90 % of the rounds.
 
-    The other two levels have 7 and 3 %; prices are U(.005, .02).
+    The other two levels have 7 % and 3 %. Prices are U(.005, .02).
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> rare_states(0, rounds=500).truth.probabilities.max().round(2)
     np.float64(0.81)
     """
@@ -329,8 +556,31 @@ def many_features(
     changes: int | None = None,
     rounds: int = ROUNDS,
 ) -> World:
-    """Three of very many features decide, always the same ones; prices are U(.005, .03).
+    """Many features, of which the same few are always relevant; prices are U(.005, .03).
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    n_features : int
+        Number of features.
+    n_relevant : int
+        Number of relevant features.
+    n_levels : int
+        Number of levels of each feature.
+    changes : int, optional
+        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
+        four of the module's description.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> world = many_features(0, rounds=500)
     >>> world.problem.n_features, len(world.truth.states)
     (30, 27)
@@ -351,10 +601,28 @@ def many_features(
 def xor_among_many(
     seed: int, *, n_features: int = 30, changes: int = 3, rounds: int = ROUNDS
 ) -> World:
-    """Of very many fair coins two decide, and only together; after every change two drawn anew.
+    """Two of many fair coins are relevant, and only together; a new pair after every change.
 
-    It is `xor_of_two` with more features and cheaper prices, U(.005, .03).
+    Same as `xor_of_two` with more features and lower prices, U(.005, .03).
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the tables and of the rounds.
+    n_features : int
+        Number of features.
+    changes : int
+        Number of evenly spaced reward changes, from 0 to 7.
+    rounds : int
+        Number of rounds.
+
+    Returns
+    -------
+    World
+        The world of this seed.
+
+    Examples
+    --------
     >>> world = xor_among_many(0, rounds=500)
     >>> world.problem.n_features, world.truth.oracle_plan.masks.sum(axis=1).tolist()
     (30, [2, 2, 2, 2, 2, 2])
@@ -401,4 +669,4 @@ FAMILIES: Mapping[str, Callable[..., World]] = MappingProxyType(
         )
     }
 )
-"""What makes a world from a seed, by the name that experiments give it."""
+"""Functions that make a world from a seed, by the names used in experiments."""

@@ -1,4 +1,4 @@
-"""Random tables and schedules that the families of worlds are made of."""
+"""Building blocks of the families: random tables and schedules."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ REWARD_CHANGES = (0.15, 0.35, 0.6, 0.8)
 COST_CHANGES = (0.4, 0.7)
 MAX_CHANGES = 50
 LEVELS = (3, 2, 4)
-"""How many levels the features of random tables have, in turn."""
+"""Numbers of levels of the features of random tables, in turn."""
 
 
 def tables_stream(seed: int) -> Rng:
     """Return the stream that a family draws its tables from."""
-    return streams(seed, N_STREAMS + 1)[-1]  # the first ones belong to World.draw
+    return streams(seed, N_STREAMS + 1)[-1]  # World.draw uses the first streams
 
 
 def few_relevant(
@@ -47,7 +47,7 @@ def few_relevant(
     joint: Floats | None = None,
     prices: tuple[float, float] = PRICES,
 ) -> World:
-    """Make a world in which the same few features always decide, in places drawn once."""
+    """Make a world in which the same few features, chosen at random, are always relevant."""
     places = rng.choice(n_features, size=n_relevant, replace=False).tolist()
     levels = (n_levels,) * n_relevant
     return make_world(
@@ -78,9 +78,9 @@ def make_world(
     irrelevant: Mapping[int, Floats] = MappingProxyType({}),
     **more: Any,
 ) -> World:
-    """Make the world of these tables; `costs` are drawn from `prices` unless they are given.
+    """Make a world from tables; `costs` are drawn from `prices` unless they are given.
 
-    `changes` of rewards are at even distances; by default they are at `reward_changes`.
+    `changes` is a number of evenly spaced reward changes. By default `reward_changes` is used.
     """
     if changes is not None:
         reward_changes = [k / (changes + 1) for k in range(1, changes + 1)]
@@ -106,12 +106,12 @@ def make_world(
 
 
 def moments(shares: Sequence[float], rounds: int) -> list[int]:
-    """Return the rounds at these shares of all rounds."""
+    """Return the rounds at the given shares of all rounds."""
     return [round(share * rounds) for share in shares]
 
 
 def levels_in_turn(n_features: int) -> tuple[int, ...]:
-    """Return numbers of levels, those of LEVELS in turn."""
+    """Return the number of levels of each feature, taken from LEVELS in turn."""
     return tuple(LEVELS[i % len(LEVELS)] for i in range(n_features))
 
 
@@ -131,7 +131,7 @@ def independent(rng: Rng, levels: Sequence[int]) -> Floats:
 def irrelevant_levels(
     rng: Rng, levels: Sequence[int], relevant: Sequence[int]
 ) -> dict[int, Floats]:
-    """Draw the probabilities of the features that are not relevant, by position."""
+    """Draw the probabilities of the irrelevant features' levels, by position."""
     return {i: distribution(rng, n) for i, n in enumerate(levels) if i not in relevant}
 
 
@@ -144,12 +144,12 @@ def n_periods(changes: int | None) -> int:
 
 
 def stacked(table: Callable[[], Floats], changes: int | None) -> Floats:
-    """Draw a table for each period, and stack them."""
+    """Draw a table for each period and stack the tables."""
     return np.stack([table() for _ in range(n_periods(changes))])
 
 
 def random_rewards(rng: Rng, n_actions: int, levels: tuple[int, ...], periods: int) -> Floats:
-    """Return a table for each period, in which three features decide, each time drawn anew."""
+    """Return a table for each period; three features, chosen for each table, are relevant."""
 
     def table() -> Floats:
         n_features = len(levels)
@@ -163,7 +163,7 @@ def random_rewards(rng: Rng, n_actions: int, levels: tuple[int, ...], periods: i
 
 
 def xor_table(rng: Rng, pair: Sequence[int], levels: Sequence[int]) -> Floats:
-    """Return mean rewards of two actions: which is better depends on whether the two agree."""
+    """Return mean rewards of two actions; the better one depends on whether a pair agrees."""
     differ = np.array([[0.15, 0.85], [0.85, 0.15]])
     return over_features(rng.permutation(np.stack([differ, 1 - differ])), pair, levels)
 
@@ -182,19 +182,19 @@ def contrasted(rng: Rng, n_actions: int, levels: Sequence[int]) -> Floats:
 
 
 def best_actions(rng: Rng, n_actions: int, n_states: int) -> NDArray[np.int64]:
-    """Return an action for each state, every action as often as any other if that is possible."""
+    """Return a best action for each state, each action equally often if possible."""
     turn = rng.permutation(n_actions)[np.arange(n_states) % n_actions]
     return rng.permutation(turn)
 
 
 def one_hot(actions: NDArray[np.int64], n_actions: int) -> NDArray[np.bool_]:
-    """Return for each state which action it names, shape (A, S)."""
+    """Return the actions of all states as a mask, shape (A, S)."""
     hot: NDArray[np.bool_] = np.arange(n_actions)[:, None] == actions
     return hot
 
 
 def over_features(table: Floats, places: Sequence[int], levels: Sequence[int]) -> Floats:
-    """Return the table (A, levels of `places`) as one over all features.
+    """Extend a table over the features at `places` to a table over all features.
 
     >>> over_features(np.array([[0.1, 0.2]]), [1], (3, 2)).tolist()
     [[[0.1, 0.2], [0.1, 0.2], [0.1, 0.2]]]

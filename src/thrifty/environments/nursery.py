@@ -1,8 +1,8 @@
 """Nursery: 12,960 applications to nursery schools, and the paper's experiment with them.
 
-The data set of the UCI repository is the full product of eight attributes, and its class follows
-from them by a hierarchy of small tables (M. Olave, V. Rajkovic, M. Bohanec, 1989). So it is
-written down here as those tables.
+The data set of the UCI repository contains every combination of eight attributes. Its class follows
+from them by a hierarchy of small tables (M. Olave, V. Rajkovic, M. Bohanec, 1989), so this module
+generates the data from those tables.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ATTRIBUTES = {
     "social": ("nonprob", "slightly_prob", "problematic"),
     "health": ("recommended", "priority", "not_recom"),
 }
-"""The attributes in the order of the data set's columns, their values in its order."""
+"""The attributes and their values, in the order of the data set."""
 
 PROBLEM = Problem(
     features=(
@@ -77,8 +77,15 @@ _COST_SD = 0.001
 
 @cache
 def table() -> tuple[tuple[str, ...], ...]:
-    """Return the data set: 12,960 rows of the eight attributes and the class, by name.
+    """Return the data set by name.
 
+    Returns
+    -------
+    tuple of tuple of str
+        12,960 rows: the eight attributes and the class.
+
+    Examples
+    --------
     >>> ",".join(table()[0])
     'usual,proper,complete,1,convenient,convenient,nonprob,recommended,recommend'
     """
@@ -86,15 +93,23 @@ def table() -> tuple[tuple[str, ...], ...]:
 
 
 def published() -> Replay:
-    """Return the arrays of the paper's experiment, to the last bit.
+    """Return the arrays of the paper's experiment, identical to the last bit.
 
-    Rows stand in the order of the data set. In each region the labels are shifted from arm to arm,
-    then rows are exchanged between regions (which the paper does not mention). The third, fourth
-    and fifth region have the same shift: at 5000 and 8000 only the exchange changes the means.
+    Rows are in the order of the data set. In each region the labels are shifted from action to
+    action, then rows are exchanged between regions (which the paper does not mention). The third,
+    fourth and fifth region have the same shift: at 5000 and 8000 only the exchange changes the
+    means.
 
-    `cost_changes` are 3000, 5000, 7000 and 9000 as in the paper, and the oracle's periods are cut
-    there; the authors' program draws round 3000 itself, and likewise the others, from the old mean.
+    `cost_changes` are 3000, 5000, 7000 and 9000 as in the paper, and the oracle's periods begin
+    there. The authors' program still draws the costs of these four rounds from the old means.
 
+    Returns
+    -------
+    Replay
+        10,000 rounds.
+
+    Examples
+    --------
     >>> published()
     Replay(10000 rounds, 5 features, 3 actions)
     """
@@ -107,12 +122,24 @@ def published() -> Replay:
 
 
 def tuning(*, changes: bool = True) -> Replay:
-    """Return the 2,630 rows that the paper set aside for choosing parameters.
+    """Return the 2,630 rows that the paper set aside for tuning parameters.
 
-    They stand in the order of the data set, with the label shifts of the first three regions
+    Rows are in the order of the data set, with the label shifts of the first three regions
     (changes at 1000 and 2000), no exchange of rows, and the first of the published cost means.
-    Without `changes` no label is shifted: so the paper tuned policies made for stationary worlds.
 
+    Parameters
+    ----------
+    changes : bool
+        False leaves the labels unshifted. The paper tuned the policies for stationary problems on
+        such data.
+
+    Returns
+    -------
+    Replay
+        2,630 rounds.
+
+    Examples
+    --------
     >>> tuning().reward_changes, tuning(changes=False).reward_changes, tuning().cost_changes
     ((1000, 2000), (), ())
     """
@@ -124,12 +151,24 @@ def tuning(*, changes: bool = True) -> Replay:
 
 
 def shuffled(seed: Seed = 0) -> Replay:
-    """Return the evaluation rows in random order: within a region rounds are exchangeable.
+    """Return the evaluation rows in random order, so that rounds in a region are exchangeable.
 
-    There is no exchange of rows, and the label shifts are 0, 1, 2, 0, 1, so that every reward
-    change point is real. Cost means are drawn anew for each of the five periods, and a cost change
-    takes effect in the round it names.
+    Rows are not exchanged between regions, and the label shifts are 0, 1, 2, 0, 1, so every change
+    point of the rewards is real. Each of the five periods has its own random mean costs, and a cost
+    change takes effect exactly in its round.
 
+    Parameters
+    ----------
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Returns
+    -------
+    Replay
+        10,000 rounds.
+
+    Examples
+    --------
     >>> shuffled(seed=1).reward_changes
     (1000, 2000, 5000, 8000)
     """
@@ -137,8 +176,20 @@ def shuffled(seed: Seed = 0) -> Replay:
 
 
 def stationary(seed: Seed = 0) -> Replay:
-    """Return the evaluation rows in random order, with nothing that changes.
+    """Return the evaluation rows in random order, without any changes.
 
+    Parameters
+    ----------
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Returns
+    -------
+    Replay
+        10,000 rounds.
+
+    Examples
+    --------
     >>> stationary(seed=1).reward_changes
     ()
     """
@@ -147,7 +198,7 @@ def stationary(seed: Seed = 0) -> Replay:
 
 @cache
 def _positions() -> Codes:
-    """Return every row as the positions of its values, the first attribute slowest."""
+    """Return every row as positions of its values; the first attribute varies slowest."""
     return np.array(list(product(*(range(len(values)) for values in ATTRIBUTES.values()))))
 
 
@@ -208,7 +259,7 @@ def _evaluation() -> NDArray[np.bool_]:
 
 
 def _published_random() -> np.random.RandomState:
-    # The authors seeded numpy's legacy generator, and only it gives their numbers again.
+    # The authors used numpy's legacy generator; no other reproduces their numbers.
     return np.random.RandomState(_PUBLISHED_SEED)
 
 

@@ -1,4 +1,4 @@
-"""What the oracle does in every round, as arrays that a kernel can follow."""
+"""`OraclePlan`: the oracle's purchases and actions in every round, as arrays for a kernel."""
 
 from __future__ import annotations
 
@@ -22,24 +22,31 @@ TIE = 1e-12
 class OraclePlan:
     """The best subset of features, and the best action in each of its partial states.
 
-    There are P plans, one for each combination of mean rewards and mean costs that occurs.
-    Among equally good subsets (within 1e-12) the first in binary counting order is taken, feature
-    1 being the most significant bit; among equally good actions the first.
+    There are P plans, one for each combination of mean rewards and mean costs that occurs. Among
+    equally good subsets (within 1e-12) the first in binary counting order is chosen, where feature
+    1 is the most significant bit. Among equally good actions the first is chosen.
 
-    A partial state has the key `codes @ strides[p]`; its action stands at the same place in
-    `actions` as the key does in `keys`, both from `offsets[p]` up to `offsets[p + 1]`. Keys are
-    sorted within a plan.
+    The partial states of plan p have the keys `codes @ strides[p]`, sorted in
+    `keys[offsets[p]:offsets[p + 1]]`. Their actions are at the same positions in `actions`.
 
-    ===============  =======  =================================================================
-    `plan_of_round`  (T,)     which plan is followed in each round
-    `masks`          (P, D)   which features it buys
-    `strides`        (P, D)   mixed radix over the bought features, 0 for the others
-    `offsets`        (P+1,)   where its keys and actions begin
-    `keys`           (K,)     its partial states
-    `actions`        (K,)     the best action in each
-    `fallback`       (P,)     the action in a partial state without a key: the best on the whole
-    `gains`          (P,)     rho*_t, its expected gain
-    ===============  =======  =================================================================
+    Parameters
+    ----------
+    plan_of_round : array of int, shape (T,)
+        Plan that applies in each round.
+    masks : array of bool, shape (P, D)
+        Features that each plan buys.
+    strides : array of int, shape (P, D)
+        Mixed radix over the bought features, 0 for the others.
+    offsets : array of int, shape (P + 1,)
+        Where the keys and actions of each plan begin.
+    keys : array of int, shape (K,)
+        Partial states.
+    actions : array of int, shape (K,)
+        Best action in each partial state.
+    fallback : array of int, shape (P,)
+        Action in a partial state without a key: the best without any feature.
+    gains : array of float, shape (P,)
+        Expected gain of each plan, rho*_t.
     """
 
     plan_of_round: NDArray[np.int64]
@@ -57,7 +64,7 @@ class OraclePlan:
 
     @classmethod
     def from_truth(cls, truth: Truth) -> OraclePlan:
-        """Compare all subsets of the relevant features, whatever mean rewards and costs meet."""
+        """Compare all subsets of the relevant features, for each pair of means that occurs."""
         subsets = _all_subsets(truth.relevant)
         rewards = _best_rewards(truth)
         both = truth.reward_piece * len(truth.costs) + truth.cost_piece
@@ -72,7 +79,7 @@ class OraclePlan:
             _first_best(truth.mean_rewards(mask)[piece].T)
             for mask, piece in zip(masks, pairs[0], strict=True)
         ]
-        on_the_whole = truth.mean_rewards(subsets[0])[pairs[0], :, 0]
+        without_features = truth.mean_rewards(subsets[0])[pairs[0], :, 0]
         return cls(
             plan_of_round=plan_of_round.reshape(-1).astype(np.int64),
             masks=masks,
@@ -80,12 +87,12 @@ class OraclePlan:
             offsets=np.cumsum([0, *map(len, keys)], dtype=np.int64),
             keys=np.concatenate(keys),
             actions=np.concatenate(actions),
-            fallback=_first_best(on_the_whole),
+            fallback=_first_best(without_features),
             gains=values[chosen, np.arange(len(chosen))],
         )
 
     def action(self, round_: int, codes: ArrayLike) -> int:
-        """Return the action in round `round_` when the state is `codes`, bought or not."""
+        """Return the action in round `round_` if the state is `codes`."""
         plan = self.plan_of_round[round_]
         begin, end = self.offsets[plan], self.offsets[plan + 1]
         key = int(np.asarray(codes) @ self.strides[plan])
@@ -104,8 +111,8 @@ def strides_of(levels: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np
     bought = [int(n) for n in levels[mask]]
     if math.prod(bought) >= 2**63:
         raise InvalidProblem(
-            f"features of {bought} levels have more partial states than can be numbered: an oracle "
-            "needs fewer features or levels."
+            f"features of {bought} levels have more partial states than can be numbered: use fewer "
+            "features or levels to have an oracle."
         )
     strides = np.zeros(len(levels), dtype=np.int64)
     strides[mask] = [math.prod(bought[k + 1 :]) for k in range(len(bought))]
@@ -117,7 +124,7 @@ def _all_subsets(relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if n_features > MAX_FEATURES:
         raise InvalidProblem(
             f"the oracle compares all 2^{n_features} subsets of the features, which would take "
-            f"too long: it can be had for at most {MAX_FEATURES} features that may be relevant."
+            f"too long: use at most {MAX_FEATURES} features that may be relevant."
         )
     bits = np.arange(n_features - 1, -1, -1)
     subsets = np.zeros((2**n_features, relevant.size), dtype=np.bool_)
@@ -126,12 +133,11 @@ def _all_subsets(relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _best_rewards(truth: Truth) -> NDArray[np.float64]:
-    """Return `truth.best_rewards` of all subsets in binary counting order.
+    """Return `truth.best_rewards` of all subsets in binary counting order, shape (2^n, R).
 
-    They are the 2^n subsets of the n relevant features, so the shape is (2^n, R).
-
-    Each subset is made from one with a single feature more, by merging the partial states that
-    only this feature kept apart: far fewer of them are touched than by starting from the states.
+    The sums of each subset are made from those of a subset with one more feature, by merging the
+    partial states that only this feature distinguishes. This touches far fewer numbers than
+    starting from the states.
     """
     levels, n = truth.levels[truth.relevant], int(truth.relevant.sum())
     all_strides = strides_of(truth.levels, truth.relevant)

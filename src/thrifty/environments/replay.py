@@ -1,4 +1,4 @@
-"""A table of past rounds, played again."""
+"""`Replay`: an environment that plays a table of rounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thrifty.environments.sales import Sales
 from thrifty.environments.tables import (
     change_points,
     codes_table,
@@ -31,41 +30,46 @@ from thrifty.errors import (
 )
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
+from thrifty.sales import Sales
 from thrifty.seeds import Seed
 
 
 class Replay:
-    """Replays rounds of which everything is known: contexts, all actions' rewards, all costs.
+    """An environment that replays rounds from tables of contexts, rewards and costs.
 
-    Change points are the first rounds, counted from 0, of new periods; policies never see them,
-    only `truth` uses them.
+    The tables contain the reward of every action and the cost of every feature in every round. They
+    are kept as read-only copies.
 
     Parameters
     ----------
     contexts : array_like of int, shape (T, D)
-        Codes from 0. All tables are kept as read-only copies.
+        Code of each feature in each round, counted from 0.
     rewards : array_like of float, shape (T, A)
-        What each action would have paid, in [0, 1].
+        Reward of each action in each round, in [0, 1].
     costs : array_like of float, shape (T, D)
-        What each feature would have cost, finite and at least 0, on the scale of the rewards. The
-        setup fees of the problem's groups, divided by its range of rewards, are added to them;
+        Cost of each feature in each round, finite and at least 0, on the scale of the rewards.
+        Setup fees of the problem's groups, divided by its range of rewards, are added to them. The
         features of a bundle are sold together, each at its own cost.
     free : array_like of bool, shape (D,), optional
-        The features that are known before anything is bought, at no cost.
+        True for each feature that is known before anything is bought, at no cost.
     outcomes : array_like of int, shape (T,), optional
-        The outcome of each round, for a problem that declares outcomes.
+        Outcome of each round, if the problem declares outcomes.
     problem : Problem, optional
-        By default one is made up from the greatest code of each feature.
-    reward_changes, cost_changes : sequence of int
-        Change points.
+        Names of features and actions. By default they are generated, with as many levels as the
+        largest code of each feature requires.
+    reward_changes : sequence of int
+        Rounds, counted from 0, in which a period with other mean rewards begins. Policies do not
+        see change points; only `truth` uses them.
+    cost_changes : sequence of int
+        Rounds in which a period with other mean costs begins.
     truth : Truth, optional
-        What only the oracle and the regret know; by default the table's own means.
+        True means, for the oracle and the regret. By default the table's own means.
 
     Examples
     --------
-    >>> world = Replay(contexts=[[0, 2], [1, 0]], rewards=[[1, 0], [0, 1]], costs=[[0.1, 0.2]] * 2)
-    >>> seen = world.reveal(Purchase([False, True]))
-    >>> seen.codes.tolist(), seen.total_cost, world.step(0)
+    >>> replay = Replay(contexts=[[0, 2], [1, 0]], rewards=[[1, 0], [0, 1]], costs=[[0.1, 0.2]] * 2)
+    >>> seen = replay.reveal(Purchase([False, True]))
+    >>> seen.codes.tolist(), seen.total_cost, replay.step(0)
     ([-1, 2], 0.2, 1.0)
     """
 
@@ -107,21 +111,44 @@ class Replay:
 
     @cached_property
     def truth(self) -> Truth:
-        """What only the oracle and the regret know: given, or the table's own means."""
+        """True means for the oracle and the regret: given, or the table's own means."""
         return Truth.in_hindsight(self) if self._given_truth is None else self._given_truth
 
     def draw(self, seed: Seed) -> Replay:  # noqa: ARG002
-        """Return the replay itself: a table holds nothing to draw."""
+        """Return the replay itself, since nothing is random.
+
+        Parameters
+        ----------
+        seed : int, SeedSequence, Generator or None
+            Not used.
+
+        Returns
+        -------
+        Replay
+            The same object.
+        """
         return self
 
     def reset(self, *, seed: Seed = None) -> None:  # noqa: ARG002
-        """Start over at the first round; a seed changes nothing, since nothing is drawn."""
+        """Start over at the first round.
+
+        Parameters
+        ----------
+        seed : int, SeedSequence, Generator or None
+            Not used, since nothing is random.
+        """
         self._round = 0
         self._seen: Observation | None = None
         self._revealed = False
 
     def known(self) -> Observation:
-        """Return what is known of the round so far, at first the free values."""
+        """Return what is known about the current round so far.
+
+        Returns
+        -------
+        Observation
+            The free values, and in later steps also what was bought.
+        """
         self._require_round()
         if self._seen is None:
             codes = np.where(self.free, self.contexts[self._round], -1)
@@ -129,14 +156,25 @@ class Replay:
         return self._seen
 
     def reveal(self, purchase: Purchase) -> Observation:
-        """Sell the features of `purchase`; return all that is known of the round by now."""
+        """Sell features of the current round.
+
+        Parameters
+        ----------
+        purchase : Purchase
+            The features to buy.
+
+        Returns
+        -------
+        Observation
+            Everything known about the round so far.
+        """
         known = self.known()
         if purchase.mask.shape != (self.problem.n_features,):
             raise InvalidPurchase(
                 f"a mask of shape {purchase.mask.shape} for {self.problem.n_features} features: it "
                 "must hold one entry per feature."
             )
-        sold = self.sales.sold(purchase.mask, known)
+        sold = self.sales.sold(purchase.mask, known.settled)
         paid = self.sales.costs(sold, known, self.costs[self._round])
         self._seen = Observation.unchecked(
             np.where(sold, self.contexts[self._round], known.codes),
@@ -147,11 +185,22 @@ class Replay:
         return self._seen
 
     def step(self, action: int) -> float:
-        """Take the action of the round and return its reward."""
+        """Take an action, which ends the round.
+
+        Parameters
+        ----------
+        action : int
+            Index of the action.
+
+        Returns
+        -------
+        float
+            The reward, in [0, 1].
+        """
         if not self._revealed:
             raise OutOfTurn(
-                "no round is open: an action follows its purchase, so call reveal first, if only "
-                "to buy nothing."
+                "no round is open: an action comes after a purchase, so call reveal first, with "
+                "an empty purchase if nothing is bought."
             )
         self._require_action(action)
         reward = float(self.rewards[self._round, action])
@@ -160,15 +209,26 @@ class Replay:
         return reward
 
     def outcome(self) -> int | None:
-        """Return the outcome of the round that `step` has just ended, if the table has outcomes."""
+        """Return the outcome of the round that `step` has just ended.
+
+        Returns
+        -------
+        int or None
+            Index of the outcome, or None if the table has no outcomes.
+        """
         if self.outcomes is None or self._round == 0:
             return None
         return int(self.outcomes[self._round - 1])
 
     def price_list(self) -> NDArray[np.float64]:
-        """Return what every feature costs in the current round, shape (D,).
+        """Return the cost of every feature in the current round.
 
-        It is for the one policy that is given a price list; to all others it would be a leak.
+        `play` gives it only to policies with `reads_price_list`.
+
+        Returns
+        -------
+        array of float, shape (D,)
+            Costs on the policy's scale.
         """
         self._require_round()
         prices: NDArray[np.float64] = self.costs[self._round]
@@ -197,7 +257,7 @@ class Replay:
         if theirs != ours:
             raise InvalidTable(
                 f"a truth about (rounds, levels, actions) = {theirs} for a table of {ours}: give "
-                "the truth of this table, or none to take the table's own means."
+                "the truth of this table, or leave it out to use the table's own means."
             )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""When means change, and whether at once or little by little."""
+"""`Schedule`: when means change, abruptly or gradually."""
 
 from __future__ import annotations
 
@@ -16,13 +16,22 @@ from thrifty.parameters import Whole, check_parameter
 
 @dataclass(frozen=True, init=False)
 class Schedule:
-    """The rounds, counted from 0, in which one table of means gives way to the next.
+    """The rounds in which one table of means is replaced by the next.
 
-    Without a `ramp` the change is abrupt. With one it takes `ramp` rounds, beginning at the change
-    point, in which the means climb from the old to the new table over `steps` landings of equal
-    height and equal length (`ramp` landings if `steps` is more). Means are thus constant on pieces
-    and the truth about a world stays exact.
+    Without a ramp, changes are abrupt. With a ramp, the means move from the old to the new table in
+    equal steps, so they are piecewise constant and the truth of a world stays exact.
 
+    Parameters
+    ----------
+    changes : sequence of int
+        Change points: rounds, counted from 0, in which a change begins.
+    ramp : int
+        Number of rounds that a change takes. 0 means that it is abrupt.
+    steps : int
+        Number of intermediate tables on a ramp, at most one per round.
+
+    Examples
+    --------
     >>> piece, means = Schedule([2], ramp=3, steps=3).pieces(np.array([0.0, 0.4]), rounds=7)
     >>> means[piece].round(3).tolist()
     [0.0, 0.0, 0.1, 0.2, 0.3, 0.4, 0.4]
@@ -54,13 +63,25 @@ class Schedule:
     def pieces(
         self, tables: NDArray[np.float64], rounds: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Lay out `tables` (K, ...) over `rounds`: the piece of each round, and a table per piece.
+        """Return which table of means applies in each round.
 
-        K must be the number of changes plus one. A ramp may run past the last round.
+        Parameters
+        ----------
+        tables : array of float, shape (K, ...)
+            One table for each period, that is one more than there are changes.
+        rounds : int
+            Number of rounds. A ramp may extend beyond the last round.
+
+        Returns
+        -------
+        piece : array of int, shape (rounds,)
+            Index into `means` for each round.
+        means : array of float, shape (pieces, ...)
+            The tables, including the intermediate ones of ramps.
         """
         if len(tables) != len(self.changes) + 1:
             raise InvalidTable(
-                f"{len(tables)} tables of means for {len(self.changes)} changes: one is in force "
+                f"{len(tables)} tables of means for {len(self.changes)} changes: one applies "
                 "before the first change and one after each, so give one more than there are "
                 "changes."
             )
@@ -69,17 +90,15 @@ class Schedule:
                 f"Schedule's last change is at round {self.changes[-1]} and the last round is "
                 f"{rounds - 1}: leave the change out or play longer."
             )
-        starts, laid = [0], [tables[0]]
+        starts, means = [0], [tables[0]]
         for change, (old, new) in zip(self.changes, pairwise(tables), strict=True):
-            for after, share in self._stairs():
+            for after, share in self._ramp_steps():
                 starts.append(change + after)
-                laid.append(old + share * (new - old) if share < 1 else new)
+                means.append(old + share * (new - old) if share < 1 else new)
         piece = np.searchsorted(starts, np.arange(rounds), side="right") - 1
-        return piece.astype(np.int64), np.stack(laid)
+        return piece.astype(np.int64), np.stack(means)
 
-    def _stairs(self) -> list[tuple[int, float]]:
-        landings = min(self.steps, self.ramp)
-        return [
-            (self.ramp * k // max(landings, 1), (k + 1) / (landings + 1))
-            for k in range(landings + 1)
-        ]
+    def _ramp_steps(self) -> list[tuple[int, float]]:
+        """Return for each step its first round, from the change point on, and its share."""
+        steps = min(self.steps, self.ramp)
+        return [(self.ramp * k // max(steps, 1), (k + 1) / (steps + 1)) for k in range(steps + 1)]

@@ -1,4 +1,4 @@
-"""How a world gets its random numbers: independent streams, one for each thing it draws."""
+"""Independent random streams, one for each thing that an environment draws."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from thrifty.seeds import Seed, environment_seed, generator
 
 
 def seed_sequence(seed: Seed) -> np.random.SeedSequence:
-    """Return the world's own sequence of `seed`.
+    """Return the seed sequence of an environment.
 
-    A whole number stands for `environment_seed` of it, so that a world and a policy with the same
-    number never share a stream. A Generator is asked for entropy: the next call gives another
+    An integer is replaced by its `environment_seed`, so an environment and a policy with the same
+    seed never share a stream. A Generator is asked for entropy: the next call gives another
     sequence.
 
     >>> seed_sequence(7).spawn_key == environment_seed(7).spawn_key
@@ -34,7 +34,7 @@ def streams(seed: Seed, number: int) -> tuple[np.random.Generator, ...]:
     True
     """
     parent = seed_sequence(seed)
-    # Not parent.spawn: it counts its children, so the same sequence would give others next time.
+    # Not parent.spawn, which counts its children: the next call would give other streams.
     return tuple(
         np.random.default_rng(
             np.random.SeedSequence(

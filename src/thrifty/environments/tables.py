@@ -1,4 +1,4 @@
-"""What a table must be before it can be replayed, with a message for everything else."""
+"""Validation of the tables of a `Replay`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_INFERRED_LEVELS = 1_000_000
 
 
 def codes_table(contexts: ArrayLike) -> NDArray[np.int64]:
-    """Return contexts as a frozen (T, D) table of codes from 0."""
+    """Return contexts as a read-only (T, D) table of codes, counted from 0."""
     table = _table_of("contexts", contexts, None)
     if table.dtype.kind not in "iu":
         raise InvalidTable(
@@ -34,7 +34,7 @@ def codes_table(contexts: ArrayLike) -> NDArray[np.int64]:
 
 
 def rewards_table(rewards: ArrayLike) -> NDArray[np.float64]:
-    """Return rewards as a frozen (T, A) table of numbers in [0, 1]."""
+    """Return rewards as a read-only (T, A) table of numbers in [0, 1]."""
     table = _table_of("rewards", rewards, np.float64)
     bad = ~((table >= 0) & (table <= 1))
     if bad.any():
@@ -47,7 +47,7 @@ def rewards_table(rewards: ArrayLike) -> NDArray[np.float64]:
 
 
 def costs_table(costs: ArrayLike) -> NDArray[np.float64]:
-    """Return costs as a frozen (T, D) table of finite numbers of at least 0."""
+    """Return costs as a read-only (T, D) table of finite numbers of at least 0."""
     table = _table_of("costs", costs, np.float64)
     bad = ~(np.isfinite(table) & (table >= 0))
     if bad.any():
@@ -75,7 +75,7 @@ def free_mask(free: ArrayLike | None, n_features: int) -> NDArray[np.bool_]:
 def outcomes_column(
     outcomes: ArrayLike | None, problem: Problem, rounds: int
 ) -> NDArray[np.int64] | None:
-    """Return the outcome of each round as a frozen column of codes from 0, shape (T,)."""
+    """Return the outcome of each round as a read-only column of codes, shape (T,)."""
     if outcomes is None:
         return None
     if problem.outcomes is None:
@@ -105,7 +105,7 @@ def change_points(name: str, changes: Sequence[int], rounds: int) -> tuple[int, 
 
 
 def increasing(numbers_: Sequence[int]) -> tuple[int, ...] | None:
-    """Return strictly increasing whole numbers as a tuple, and anything else as None.
+    """Return strictly increasing whole numbers as a tuple, or None for anything else.
 
     >>> increasing([3, 5]), increasing([3, 3]), increasing([0.5])
     ((3, 5), None, None)
@@ -120,7 +120,7 @@ def increasing(numbers_: Sequence[int]) -> tuple[int, ...] | None:
 def require_fit(
     contexts: NDArray[np.int64], rewards: NDArray[np.float64], costs: NDArray[np.float64]
 ) -> None:
-    """Refuse tables that are not about the same rounds and features."""
+    """Raise `InvalidTable` unless the tables have the same rounds and features."""
     if not len(contexts) == len(rewards) == len(costs):
         raise InvalidTable(
             f"{len(contexts)} rows of contexts, {len(rewards)} of rewards and {len(costs)} of "
@@ -134,13 +134,13 @@ def require_fit(
 
 
 def inferred_problem(contexts: NDArray[np.int64], n_actions: int) -> Problem:
-    """Return the anonymous problem whose levels are the codes up to the greatest one."""
+    """Return a problem with generated names, and levels up to the largest code."""
     levels = contexts.max(axis=0) + 1
     if levels.max() > MAX_INFERRED_LEVELS:
         i = int(levels.argmax())
         raise InvalidTable(
             f"contexts hold code {levels[i] - 1} in feature {i}: that looks like an identifier, "
-            "not like a level. Recode the feature, or give the problem."
+            "not like a level. Recode the feature, or give a problem."
         )
     return Problem.anonymous(levels.tolist(), n_actions)
 
@@ -148,7 +148,7 @@ def inferred_problem(contexts: NDArray[np.int64], n_actions: int) -> Problem:
 def require_problem(
     problem: Problem, contexts: NDArray[np.int64], rewards: NDArray[np.float64]
 ) -> None:
-    """Refuse tables that `problem` does not describe."""
+    """Raise `InvalidTable` unless the tables fit the problem."""
     shape = (contexts.shape[1], rewards.shape[1])
     if shape != (problem.n_features, problem.n_actions):
         raise InvalidTable(
@@ -173,7 +173,7 @@ def freeze(array: ArrayLike, dtype: Any) -> NDArray[Any]:
 
 
 def numbers_of(name: str, values: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
-    """Return `values` as an array, or say that they are none."""
+    """Return the values as an array of numbers, or raise `InvalidTable`."""
     try:
         return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as problem:

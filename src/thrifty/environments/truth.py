@@ -1,4 +1,4 @@
-"""What is true of a world and only the oracle and the regret may know."""
+"""`Truth`: the true means of an environment, for the oracle and the regret only."""
 
 from __future__ import annotations
 
@@ -19,27 +19,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Mean rewards, mean costs and state probabilities, constant on pieces of time.
+    """True mean rewards, mean costs and state probabilities, piecewise constant over time.
 
-    It lists only the S states that occur, not the product of all levels.
+    Only the S states that occur are listed, not the product of all levels.
 
-    | array           | shape     | holds                                                       |
-    |-----------------|-----------|-------------------------------------------------------------|
-    | `levels`        | (D,)      | number of levels of each feature                            |
-    | `states`        | (S, D)    | codes of the states phi that occur                          |
-    | `probabilities` | (S,)      | p(phi), by which equation (5) weighs states                 |
-    | `reward_piece`  | (T,)      | which piece of `rewards` is in force in each round          |
-    | `cost_piece`    | (T,)      | which piece of `costs` is in force in each round            |
-    | `rewards`       | (R, A, S) | mean reward of each action in each state                    |
-    | `within`        | (R, S)    | how often each state occurs inside the piece                |
-    | `costs`         | (C, D)    | mean cost of each feature                                   |
-    | `irrelevant`    | (N,)      | places of features that are independent of everything else  |
+    A feature that is independent of all other features and of the rewards carries no information,
+    whatever else is bought: the oracle never buys it, and no mean depends on it. List such features
+    in `irrelevant`. Their codes in `states` are ignored, and the oracle compares only subsets of
+    the other features.
 
-    `within` are the weights of the conditional means; in a known world they are `probabilities`.
-
-    A feature that is independent of all others and of the rewards tells nothing, whatever else is
-    bought: no oracle pays for it, and no mean depends on it. So `states` need tell only the other
-    features apart (the codes of these are not looked at), and only subsets of the others compete.
+    Parameters
+    ----------
+    levels : array of int, shape (D,)
+        Number of levels of each feature.
+    states : array of int, shape (S, D)
+        Codes of the states phi that occur.
+    probabilities : array of float, shape (S,)
+        Probabilities p(phi), the weights of the states in equation (5).
+    reward_piece : array of int, shape (T,)
+        Index into `rewards` for each round.
+    cost_piece : array of int, shape (T,)
+        Index into `costs` for each round.
+    rewards : array of float, shape (R, A, S)
+        Mean reward of each action in each state.
+    within : array of float, shape (R, S)
+        Frequency of each state inside the piece: the weights of conditional means. In a `World`
+        they are equal to `probabilities`.
+    costs : array of float, shape (C, D)
+        Mean cost of each feature.
+    irrelevant : array of int, shape (N,)
+        Positions of features that are independent of everything else.
     """
 
     levels: NDArray[np.int64]
@@ -53,20 +62,32 @@ class Truth:
     irrelevant: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
-        for it in fields(self):
-            dtype = np.int64 if it.name in _WHOLE else np.float64
-            object.__setattr__(self, it.name, freeze(getattr(self, it.name), dtype))
+        for field_ in fields(self):
+            dtype = np.int64 if field_.name in _WHOLE else np.float64
+            object.__setattr__(self, field_.name, freeze(getattr(self, field_.name), dtype))
         self._require_shapes()
         self._require_values()
 
     @classmethod
     def in_hindsight(cls, replay: Replay) -> Truth:
-        """Take a table's own means for the truth, as the paper's Oracle does.
+        """Use a table's own means as the truth, as the paper's Oracle does.
 
-        Periods are cut at every change point of rewards or costs. State probabilities are
-        frequencies over all rounds; mean rewards, given a partial state, and mean costs are
+        A period begins at every change point of rewards or costs. State probabilities are
+        frequencies over all rounds. Mean rewards, given a partial state, and mean costs are
         averages over the rounds of the period.
 
+        Parameters
+        ----------
+        replay : Replay
+            The table.
+
+        Returns
+        -------
+        Truth
+            The table's means.
+
+        Examples
+        --------
         >>> from thrifty.environments import Replay
         >>> table = Replay([[0], [1], [1]], [[1, 0], [1, 0], [0, 1]], [[0.1], [0.2], [0.3]])
         >>> truth = Truth.in_hindsight(table)
@@ -100,7 +121,7 @@ class Truth:
 
     @cached_property
     def relevant(self) -> NDArray[np.bool_]:
-        """Which features may tell something, shape (D,)."""
+        """True for each feature that may carry information, shape (D,)."""
         return ~np.isin(np.arange(self.levels.size), self.irrelevant)
 
     @cached_property
@@ -109,22 +130,49 @@ class Truth:
         return OraclePlan.from_truth(self)
 
     def partial_states(self, mask: ArrayLike) -> NDArray[np.int64]:
-        """Return for each state the number of its partial state under `mask`, shape (S,).
+        """Return the number of each state's partial state.
 
-        Partial states are numbered in the order of their codes, those of relevant features.
+        Parameters
+        ----------
+        mask : array_like of bool, shape (D,)
+            The features that are known.
+
+        Returns
+        -------
+        array of int, shape (S,)
+            Partial states are numbered in the order of the codes of their relevant features.
         """
         return np.unique(self._keys(mask), return_inverse=True)[1].astype(np.int64)
 
     def partial_probabilities(self, mask: ArrayLike) -> NDArray[np.float64]:
-        """Return p(psi) of every partial state under `mask`."""
+        """Return the probability p(psi) of every partial state.
+
+        Parameters
+        ----------
+        mask : array_like of bool, shape (D,)
+            The features that are known.
+
+        Returns
+        -------
+        array of float
+            One probability for each partial state.
+        """
         order, starts = self._grouping(mask)
         return np.add.reduceat(self.probabilities[order], starts)
 
     def mean_rewards(self, mask: ArrayLike) -> NDArray[np.float64]:
-        """Return r(a, psi) in every piece, shape (R, A, number of partial states).
+        """Return the mean rewards r(a, psi) of every piece.
 
-        It is the mean over the states that agree with psi, each weighed by `within`, and 0 where
-        none of them occurs in the piece.
+        Parameters
+        ----------
+        mask : array_like of bool, shape (D,)
+            The features that are known.
+
+        Returns
+        -------
+        array of float, shape (R, A, number of partial states)
+            Means over the states that agree with psi, weighted by `within`; 0 if none of them
+            occurs in the piece.
         """
         order, starts = self._grouping(mask)
         mass = np.add.reduceat(self.within[:, order], starts, axis=-1)[:, None, :]
@@ -132,12 +180,36 @@ class Truth:
         return np.divide(totals, mass, out=np.zeros_like(totals), where=mass > 0)
 
     def best_rewards(self, mask: ArrayLike) -> NDArray[np.float64]:
-        """Return sum_psi p(psi) max_a r(a, psi) in every piece, shape (R,)."""
+        """Return sum_psi p(psi) max_a r(a, psi) of every piece.
+
+        Parameters
+        ----------
+        mask : array_like of bool, shape (D,)
+            The features that are known.
+
+        Returns
+        -------
+        array of float, shape (R,)
+            Expected reward of the best action.
+        """
         best: NDArray[np.float64] = self.mean_rewards(mask).max(axis=1)
         return best @ self.partial_probabilities(mask)
 
     def best_gain(self, mask: ArrayLike, round_: int) -> float:
-        """Return V_t(I), equation (5): what the subset `mask` is worth in round `round_`."""
+        """Return V_t(I), the expected gain of a subset in a round, equation (5).
+
+        Parameters
+        ----------
+        mask : array_like of bool, shape (D,)
+            The features to buy.
+        round_ : int
+            The round, counted from 0.
+
+        Returns
+        -------
+        float
+            Expected reward of the best action minus the mean costs.
+        """
         reward = self.best_rewards(mask)[self.reward_piece[round_]]
         return float(reward - self.costs[self.cost_piece[round_]] @ np.asarray(mask))
 
@@ -171,8 +243,8 @@ class Truth:
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise InvalidTable(
-                    f"a truth's {name} have shape {getattr(self, name).shape} where the others ask "
-                    f"for {shape}: see Truth for the shape of each."
+                    f"a truth's {name} have shape {getattr(self, name).shape}, but the other "
+                    f"arrays ask for {shape}: see Truth for the shape of each."
                 )
 
     def _require_values(self) -> None:
@@ -190,13 +262,13 @@ class Truth:
             codes: NDArray[np.int64] = getattr(self, name)
             if not ((codes >= 0) & (codes < top)).all():
                 raise InvalidTable(
-                    f"a truth's {name} go from {codes.min()} to {codes.max()}, and there are only "
+                    f"a truth's {name} go from {codes.min()} to {codes.max()}, but there are only "
                     f"{top}: count from 0."
                 )
         for name in ("rewards", "within", "costs"):
             if not (np.isfinite(getattr(self, name)) & (getattr(self, name) >= 0)).all():
                 raise InvalidTable(
-                    f"a truth's {name} hold a number that is negative or none: correct it."
+                    f"a truth's {name} contain a number that is negative or not finite: correct it."
                 )
 
 

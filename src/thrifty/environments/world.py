@@ -1,4 +1,4 @@
-"""Worlds drawn from tables of probabilities and means, of which the truth is known exactly."""
+"""`World`: synthetic environments with known probabilities and means."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 def clipped_gaussian_mean(mean: float, sd: float) -> float:
-    """Return the mean of a Gaussian that is clipped to [0, 1].
+    """Return the mean of a Gaussian clipped to [0, 1].
 
     Clipping at 0 raises a small mean:
 
@@ -73,19 +73,46 @@ N_STREAMS = 3
 
 
 class World:
-    """A world given by tables, played or drawn as often as wanted.
+    """A synthetic environment: rounds drawn from tables of probabilities and means.
 
-    `probabilities` has one axis per feature and sums to 1; `rewards` (K, A, *levels) and `costs`
-    (M, D) are means in [0, 1], one table for each period of their schedules. Contexts are drawn
-    independently from round to round. Rewards are `reward_noise` about their mean; costs are
-    `cost_noise` about theirs, where "gaussian" has standard deviation `cost_sd` and is clipped
-    to [0, 1]: the truth holds the mean after clipping. "beta" rewards lie anywhere in [0, 1]: of
-    mean m, they have variance m (1 - m) / (`reward_concentration` + 1).
+    Contexts are drawn independently in each round. The truth is known exactly.
 
-    `irrelevant` features are independent of everything else: their places, each with the
-    probabilities of its levels. The tables have no axes for them, so there may be very many.
-    `free` is the mask of the features that are known before anything is bought.
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    probabilities : array_like of float, shape levels
+        Probability of each state, with one axis per feature. They sum to 1.
+    rewards : array_like of float, shape (K, A, *levels)
+        Mean rewards in [0, 1], one table for each period of `reward_schedule`.
+    costs : array_like of float, shape (M, D)
+        Mean costs in [0, 1], one row for each period of `cost_schedule`.
+    rounds : int
+        Number of rounds.
+    reward_schedule : Schedule
+        When mean rewards change.
+    cost_schedule : Schedule
+        When mean costs change.
+    cost_noise : str
+        "gaussian" (clipped to [0, 1]; the truth uses the mean after clipping), "bernoulli" or
+        "constant".
+    cost_sd : float
+        Standard deviation of "gaussian" costs.
+    reward_noise : str
+        "bernoulli", "beta" or "constant".
+    reward_concentration : float
+        Concentration of "beta" rewards. With mean m their variance is m (1 - m) / (concentration
+        + 1).
+    irrelevant : mapping
+        Features that are independent of everything else: their positions, each with the
+        probabilities of its levels. The tables have no axes for them, so there may be very many.
+    free : array_like of bool, shape (D,), optional
+        True for each feature that is known before anything is bought.
+    seed : int, SeedSequence, Generator or None
+        Seed of the rounds that are played before the first `reset` with a seed.
 
+    Examples
+    --------
     >>> coin = World(
     ...     Problem.anonymous(levels=(2,), n_actions=2),
     ...     probabilities=[0.5, 0.5],
@@ -189,12 +216,48 @@ class World:
         reward_noise: str = "bernoulli",
         seed: Seed = None,
     ) -> World:
-        """Make a world of random tables.
+        """Make a world with random tables.
 
-        Mean rewards are uniform on [0, 1] and mean costs on `prices`, new ones after every change.
-        Features are independent, each with its own random distribution of levels; with `joint` the
-        distribution over whole states is random. Tables and later draws have streams of their own.
+        Mean rewards are uniform on [0, 1] and mean costs are uniform on `prices`, with new tables
+        after every change. Tables and rounds come from independent random streams.
 
+        Parameters
+        ----------
+        levels : sequence of int
+            Number of levels of each feature.
+        n_actions : int
+            Number of actions.
+        rounds : int
+            Number of rounds.
+        reward_changes : sequence of int
+            Rounds in which mean rewards change.
+        cost_changes : sequence of int
+            Rounds in which mean costs change.
+        ramp : int
+            Number of rounds that a change takes (see `Schedule`).
+        steps : int
+            Number of intermediate tables on a ramp.
+        prices : pair of float
+            Lowest and highest mean cost.
+        joint : bool
+            True draws one random distribution over all states. By default features are
+            independent, each with its own random distribution.
+        cost_noise : str
+            Same as for `World`.
+        cost_sd : float
+            Same as for `World`.
+        reward_noise : str
+            Same as for `World`.
+        seed : int, SeedSequence, Generator or None
+            Source of all randomness.
+
+        Returns
+        -------
+        World
+            The world.
+
+        Examples
+        --------
         >>> World.random(levels=(2, 3), rounds=50, reward_changes=(20,), seed=3)
         World(50 rounds, 2 features, 3 actions)
         """
@@ -203,7 +266,7 @@ class World:
         reward_schedule = Schedule(reward_changes, ramp=ramp, steps=steps)
         cost_schedule = Schedule(cost_changes, ramp=ramp, steps=steps)
         sequence = seed_sequence(seed)
-        *_, rng = streams(sequence, N_STREAMS + 1)  # the first ones belong to draw
+        *_, rng = streams(sequence, N_STREAMS + 1)  # draw uses the first streams
         periods = len(reward_schedule.changes) + 1, len(cost_schedule.changes) + 1
         return cls(
             problem,
@@ -221,15 +284,25 @@ class World:
 
     @property
     def replay(self) -> Replay:
-        """The draw that is being played."""
+        """The rounds that are being played."""
         if self._replay is None:
             self._replay = self.draw(self._seed)
         return self._replay
 
     def draw(self, seed: Seed) -> Replay:
-        """Draw all rounds: contexts, every action's reward, every feature's cost.
+        """Draw all rounds: contexts, rewards of all actions, costs of all features.
 
-        The three come from independent streams, the same ones for the same seed.
+        The three come from independent random streams.
+
+        Parameters
+        ----------
+        seed : int, SeedSequence, Generator or None
+            The same seed gives the same rounds.
+
+        Returns
+        -------
+        Replay
+            The rounds as tables, with the truth of this world.
         """
         contexts, rewards, costs = streams(seed, N_STREAMS)
         truth = self.truth
@@ -251,25 +324,65 @@ class World:
         )
 
     def reset(self, *, seed: Seed = None) -> None:
-        """Start over at the first round: of a new draw if there is a seed, else of the same."""
+        """Start over at the first round.
+
+        Parameters
+        ----------
+        seed : int, SeedSequence, Generator or None
+            Draw new rounds from this seed, or replay the same rounds if it is None.
+        """
         if seed is not None:
             self._replay = self.draw(seed)
         self.replay.reset()
 
     def known(self) -> Observation:
-        """Return what is known of the round so far, at first the free values."""
+        """Return what is known about the current round so far.
+
+        Returns
+        -------
+        Observation
+            The free values, and in later steps also what was bought.
+        """
         return self.replay.known()
 
     def reveal(self, purchase: Purchase) -> Observation:
-        """Sell the features of `purchase`; return all that is known of the round by now."""
+        """Sell features of the current round.
+
+        Parameters
+        ----------
+        purchase : Purchase
+            The features to buy.
+
+        Returns
+        -------
+        Observation
+            Everything known about the round so far.
+        """
         return self.replay.reveal(purchase)
 
     def step(self, action: int) -> float:
-        """Take the action of the round and return its reward."""
+        """Take an action, which ends the round.
+
+        Parameters
+        ----------
+        action : int
+            Index of the action.
+
+        Returns
+        -------
+        float
+            The reward, in [0, 1].
+        """
         return self.replay.step(action)
 
     def price_list(self) -> Floats:
-        """Return what every feature costs in the current round (see `Replay.price_list`)."""
+        """Return the cost of every feature in the current round.
+
+        Returns
+        -------
+        array of float, shape (D,)
+            Costs on the policy's scale (see `Replay.price_list`).
+        """
         return self.replay.price_list()
 
     def _cost_truth(self, noise: str) -> Floats:
@@ -320,7 +433,7 @@ def _means(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
             "along a first axis."
         )
     if not ((tables >= 0) & (tables <= 1)).all():
-        raise InvalidTable(f"{name} hold a mean outside [0, 1]: rescale them.")
+        raise InvalidTable(f"{name} contain a mean outside [0, 1]: rescale them.")
     return tables
 
 

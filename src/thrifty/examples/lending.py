@@ -1,8 +1,8 @@
-"""Lending: a made-up bank that may look at income, history and more before it approves."""
+"""Lending: a synthetic bank that may check income, history and more before it approves."""
 
 from __future__ import annotations
 
-from thrifty.examples.known import Factor, Known
+from thrifty.examples.synthetic import Factor, SyntheticExample
 
 _BEFORE = {
     "": 0.01,
@@ -18,7 +18,7 @@ _CRISIS = {
     "self-employed": 0.75,
 }
 
-LENDING = Known(
+LENDING = SyntheticExample(
     title="Lending",
     factors=(
         Factor("channel", ("branch", "online"), ((0.6, 0.4),)),
@@ -55,4 +55,4 @@ LENDING = Known(
     free=("channel",),
     noise=("region_code",),
 )
-"""Best are income, history, employment and phone; from the middle on other jobs are risky."""
+"""Best: income, history, employment and phone. Risky kinds of jobs change halfway."""

@@ -1,8 +1,8 @@
-"""Triage: a made-up emergency department that may test before it sends a patient somewhere."""
+"""Triage: a synthetic emergency department that may run tests before it places a patient."""
 
 from __future__ import annotations
 
-from thrifty.examples.known import Factor, Known
+from thrifty.examples.synthetic import Factor, SyntheticExample
 
 _WINTER = (
     {"": 0.01, "oxygen low": 0.75, "marker high": 0.10},
@@ -13,7 +13,7 @@ _SPRING = (
     {"": 0.02, "marker high": 0.70, "rhythm fast & trace changed": 0.85},
 )
 
-TRIAGE = Known(
+TRIAGE = SyntheticExample(
     title="Triage",
     factors=(
         Factor("age", ("under 65", "65 or older"), ((0.6, 0.4),)),
@@ -52,4 +52,4 @@ TRIAGE = Known(
     free=("age",),
     noise=("parking_lot",),
 )
-"""Best are oxygen, blood and ecg; the film tells most before the middle, the ecg after it."""
+"""Best: oxygen, blood and ecg. The X-ray is informative in the first half, the ECG later."""

@@ -1,1 +1,1 @@
-"""Experiments: which policies play which worlds, and what is reported of them."""
+"""Experiments: run policies in environments, and summarise the results."""

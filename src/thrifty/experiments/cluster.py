@@ -1,8 +1,8 @@
-"""Work on other machines: a scheduler of Dask hands it out to its workers.
+"""Run tasks on other machines, with the scheduler and the workers of a Dask cluster.
 
-Nothing but the network is shared. A task goes out pickled, what it returns comes back through the
-scheduler. If a worker dies, the scheduler gives its tasks to others, up to the number of deaths
-that it was started with (`distributed.scheduler.allowed-failures`, 3 by default).
+Machines share nothing but the network. Tasks are pickled, and results come back through the
+scheduler. If a worker dies, the scheduler gives its tasks to other workers, up to the limit that it
+was started with (`distributed.scheduler.allowed-failures`, 3 by default).
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from distributed.versions import VersionMismatchWarning
 
 from thrifty._version import __version__
 from thrifty.errors import ClusterError
-from thrifty.experiments.cells import code_digest
-from thrifty.experiments.results import reason_of
+from thrifty.experiments.results import first_line
+from thrifty.experiments.single_runs import code_digest
 
 T = TypeVar("T")
-TO_CONNECT = 6.0
-"""Seconds to wait for the scheduler, and as many for its first worker."""
-WITHOUT_WORKERS = 60.0
-"""Seconds without a result after which there must be a worker left."""
-_PAUSE = 0.02
-_SAME = "install the same on every machine and start the workers again."
+CONNECT_SECONDS = 6.0
+"""Time to wait for the scheduler, and again for its first worker."""
+WORKER_CHECK_SECONDS = 60.0
+"""Time without a result after which the scheduler must still have a worker."""
+_POLL_SECONDS = 0.02
+_REMEDY = "install the same on every machine and start the workers again."
 
 
-class Cluster:
-    """Does tasks on the workers of the scheduler at an address, such as tcp://10.0.0.1:8786.
+class ClusterExecutor:
+    """Runs tasks on the workers of the scheduler at an address, such as tcp://10.0.0.1:8786.
 
-    Every worker must have the code and the versions that this process has, or nothing is done.
+    Every worker must have the same code and the same versions as this process.
     """
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     def __enter__(self) -> Self:
-        self._client = _connected(self._address)
+        self._client = _connect(self._address)
         try:
             self._require_workers()
-            _require_same(self._client.run(installation, on_error="return"))
+            _require_same_versions(self._client.run(installation, on_error="return"))
         except BaseException:
             self._client.close()
             raise
@@ -58,20 +58,20 @@ class Cluster:
         self._client.close()
 
     def run(self, tasks: Sequence[Callable[[], T]]) -> Iterator[tuple[int, T]]:
-        """Do the tasks; what is not done when the engine closes is cancelled."""
-        here = installation()
-        # In parts, because Dask warns of a message above 10 MB.
-        futures = self._client.map(do, tasks, here=here, pure=False, batch_size=1000)
-        places = {future.key: place for place, future in enumerate(futures)}
+        """Run the tasks; tasks that are not finished when the executor closes are cancelled."""
+        expected = installation()
+        # In batches, because Dask warns about messages above 10 MB.
+        futures = self._client.map(run_task, tasks, expected=expected, pure=False, batch_size=1000)
+        indices = {future.key: index for index, future in enumerate(futures)}
         arrivals = as_completed(
             futures, loop=self._client.loop, with_results=True, raise_errors=False
         )
-        del futures  # a result that has come is forgotten by the cluster
-        for future, result in self._each(arrivals):
-            yield places[future.key], self._checked(future, result)
+        del futures  # lets the cluster forget the results that have arrived
+        for future, result in self._poll(arrivals):
+            yield indices[future.key], self._result_or_raise(future, result)
 
-    def _each(self, arrivals: as_completed) -> Iterator[tuple[Future, Any]]:
-        """Yield what arrives, also what came before an interrupt; give up without workers."""
+    def _poll(self, arrivals: as_completed) -> Iterator[tuple[Future, Any]]:
+        """Yield results as they arrive, also after an interrupt; give up if no worker is left."""
         last = time.monotonic()
         try:
             while not arrivals.is_empty():
@@ -79,52 +79,52 @@ class Cluster:
                 yield from arrived
                 if arrived:
                     last = time.monotonic()
-                elif time.monotonic() - last > WITHOUT_WORKERS:
+                elif time.monotonic() - last > WORKER_CHECK_SECONDS:
                     self._require_workers()
                     last = time.monotonic()
                 else:
-                    time.sleep(_PAUSE)
+                    time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             yield from arrivals.next_batch(block=False)
             raise
 
-    def _checked(self, future: Future, result: Any) -> Any:
-        """Return a result; what was raised in its place is raised here."""
+    def _result_or_raise(self, future: Future, result: Any) -> Any:
+        """Return a result, or raise the error that occurred in its place."""
         if isinstance(result, CancelledError):
             raise ClusterError(
-                f"the scheduler at {self._address} is lost: what was finished is kept; start it "
-                "and its workers, and run again to go on."
+                f"the connection to the scheduler at {self._address} is lost: finished results "
+                "are kept; start the scheduler and its workers, and run again to continue."
             )
         if future.status != "error":
             return result
         error: Exception = result[1]
         if isinstance(error, KilledWorker):
             raise ClusterError(
-                f"a task is given up, because {error.allowed_failures + 1} of the workers that "
-                "had it died (of too little memory?): what was finished is kept; see the workers' "
-                "logs, and run again to go on."
+                f"a task failed because {error.allowed_failures + 1} workers died while running "
+                "it, perhaps because memory ran out: finished results are kept; see the workers' "
+                "logs, and run again to continue."
             ) from error
         raise error.with_traceback(result[2])
 
     def _require_workers(self) -> None:
         try:
-            self._client.wait_for_workers(1, timeout=TO_CONNECT)
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except OSError as error:
             raise ClusterError(
                 f"the scheduler at {self._address} has no workers: start some with `dask worker "
-                f"{self._address} --nthreads 1`, and run again; what was finished is kept."
+                f"{self._address} --nthreads 1`, and run again; finished results are kept."
             ) from error
 
 
-def do(task: Callable[[], T], here: Mapping[str, str]) -> T:
-    """Do a task on a worker, which may have come later, if it is as it is `here`."""
-    _require_same({get_worker().address: installation()}, here)
+def run_task(task: Callable[[], T], expected: Mapping[str, str]) -> T:
+    """Run a task on a worker, which may have joined late, if its installation is as expected."""
+    _require_same_versions({get_worker().address: installation()}, expected)
     return task()
 
 
 @cache
 def installation() -> dict[str, str]:
-    """Return what must be the same on every machine, so that it makes the same numbers."""
+    """Return the versions that must be the same on every machine to get the same numbers."""
     packages = ("numpy", "numba", "llvmlite", "polars", "distributed")
     return {
         "Thrifty": __version__,
@@ -135,39 +135,40 @@ def installation() -> dict[str, str]:
     }
 
 
-def _require_same(
-    workers: Mapping[str, dict[str, str] | Exception], here: Mapping[str, str] | None = None
+def _require_same_versions(
+    workers: Mapping[str, dict[str, str] | Exception], expected: Mapping[str, str] | None = None
 ) -> None:
-    here = installation() if here is None else here
-    for worker, its in workers.items():
-        if isinstance(its, Exception):
+    expected = installation() if expected is None else expected
+    for worker, versions in workers.items():
+        if isinstance(versions, Exception):
             raise ClusterError(
-                f"worker {worker} has no Thrifty that can be used ({reason_of(its)}): {_SAME}"
+                f"worker {worker} cannot import Thrifty ({first_line(versions)}): {_REMEDY}"
             )
-        for name, mine in here.items():
-            if its.get(name) != mine:
+        for name, own in expected.items():
+            if versions.get(name) != own:
                 raise ClusterError(
-                    f"worker {worker} has {name} {its.get(name)}, but here it is {mine}: {_SAME}"
+                    f"worker {worker} has {name} {versions.get(name)}, but this machine has {own}: "
+                    f"{_REMEDY}"
                 )
 
 
-def _connected(address: str) -> Client:
-    # What goes wrong is said once, by an error.
+def _connect(address: str) -> Client:
+    # Silence Dask's own messages: failures are reported once, by an exception.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         _require_address(address)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VersionMismatchWarning)  # versions are compared below
-            return Client(address, timeout=TO_CONNECT, set_as_default=False)
+            warnings.simplefilter("ignore", VersionMismatchWarning)  # versions are compared later
+            return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(
-            f"there is no scheduler at {address!r} ({reason_of(error)}): start one with `dask "
+            f"there is no scheduler at {address!r} ({first_line(error)}): start one with `dask "
             "scheduler`, and give the address that it prints, such as tcp://10.0.0.1:8786."
         ) from error
 
 
 def _require_address(address: str) -> None:
-    # Dask refuses it too, but then waits for a client that never was.
+    # Dask rejects it too, but then waits for a client that was never started.
     if not re.fullmatch(r"(tcp|tls)://.+:\d+", address):
-        raise ValueError("an address is tcp://HOST:PORT")
+        raise ValueError("an address has the form tcp://HOST:PORT")

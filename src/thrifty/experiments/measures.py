@@ -1,4 +1,4 @@
-"""What a table says: functions of the tidy table of an experiment, and of nothing else."""
+"""Summaries, intervals and tests computed from the results of an experiment."""
 
 from __future__ import annotations
 
@@ -11,15 +11,41 @@ import polars as pl
 from numpy.typing import NDArray
 
 from thrifty.errors import InvalidTable
+from thrifty.experiments.results import Results
 
 RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A policy's totals over the seeds: gain with its 95 % interval and range, and the rest.
+    """Totals of a policy over its runs.
 
-    `wins` is the share of seeds in which no other policy but the oracle gained more.
+    Parameters
+    ----------
+    policy : str
+        Label of the policy.
+    seeds : int
+        Number of seeds.
+    gain : float
+        Mean total gain.
+    low : float
+        Lower end of the 95 % bootstrap interval of the mean gain.
+    high : float
+        Upper end of the 95 % bootstrap interval of the mean gain.
+    worst : float
+        Lowest total gain of a seed.
+    best : float
+        Highest total gain of a seed.
+    reward : float
+        Mean total reward.
+    cost : float
+        Mean total cost.
+    expected_regret : float
+        Mean expected regret, equation (6).
+    realised_regret : float
+        Mean difference between the oracle's gain and the policy's.
+    wins : float
+        Share of the seeds in which no other policy except the oracle gained more.
     """
 
     policy: str
@@ -37,13 +63,32 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far a policy stays behind the oracle: its total regret, its share of the gain.
+class RegretSummary:
+    """Regret of a policy over its runs, and its gain relative to the oracle's.
 
-    `regret` is the mean over the seeds, with its 95 % interval, and `worst` that of the worst seed;
-    `best_gain` is the oracle's own mean gain on the same seeds. `reached` is the share of the gap
-    between the best action of every period without a look and the oracle: 1 for the oracle, 0 for
-    that action, nan where looking is worth nothing.
+    Parameters
+    ----------
+    policy : str
+        Label of the policy.
+    seeds : int
+        Number of seeds.
+    gain : float
+        Mean total gain.
+    best_gain : float
+        Mean total gain of the oracle on the same seeds.
+    share : float
+        `gain` divided by `best_gain`.
+    regret : float
+        Mean total regret.
+    low : float
+        Lower end of the 95 % bootstrap interval of the mean regret.
+    high : float
+        Upper end of the 95 % bootstrap interval of the mean regret.
+    worst : float
+        Highest total regret of a seed.
+    reached : float
+        Share of the gap between the best action of every period without features, which has 0, and
+        the oracle, which has 1. NaN if features have no value.
     """
 
     policy: str
@@ -60,9 +105,24 @@ class Standing:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much more of a measure one policy has than another, seed by seed.
+    """Difference between two policies, paired by seed.
 
-    `p_value` says how likely such a difference is by chance.
+    Parameters
+    ----------
+    policy : str
+        Label of the policy.
+    other : str
+        Label of the policy that it is compared with.
+    seeds : int
+        Number of seeds that both policies played.
+    mean : float
+        Mean of the measure of `policy` minus that of `other`.
+    low : float
+        Lower end of the 95 % bootstrap interval of the mean.
+    high : float
+        Upper end of the 95 % bootstrap interval of the mean.
+    p_value : float
+        Two-sided p-value of the sign-flip test of no difference.
     """
 
     policy: str
@@ -75,11 +135,22 @@ class Difference:
 
 
 def totals(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each policy, seed and horizon: the totals of every measure without a key.
+    """Return the totals of every measure without a key, for each policy, seed and horizon.
 
-    Rows come in the order of the table: policies as in the specification, then seeds.
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Table of an experiment.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row for each run and one column for each measure. Policies are in the order of the
+        table, then seeds and horizons in ascending order.
     """
-    place = pl.col("policy").cast(pl.String).replace_strict(_order(table), return_dtype=pl.Int64)
+    labels = table["policy"].unique(maintain_order=True).to_list()
+    order = {label: k for k, label in enumerate(labels)}
+    place = pl.col("policy").cast(pl.String).replace_strict(order, return_dtype=pl.Int64)
     return (
         table.filter(pl.col("key") == "")
         .pivot(
@@ -90,88 +161,167 @@ def totals(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def longest(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the part of the table with the longest runs, if they have several horizons."""
+    """Return the part of the table with the longest horizon.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Table of an experiment.
+
+    Returns
+    -------
+    polars.DataFrame
+        The rows with the longest horizon.
+    """
     return table.filter(pl.col("horizon") == pl.col("horizon").max())
 
 
-def summaries(table: pl.DataFrame, *, oracle: str = "Oracle") -> list[Summary]:
-    """Return every policy's summary over its longest runs, in the order of the table.
+def summaries(results: Results) -> list[Summary]:
+    """Return a summary of every policy's longest runs.
 
-    The oracle is the policy of that label, however it is capitalised.
+    Parameters
+    ----------
+    results : Results
+        Results of an experiment.
+
+    Returns
+    -------
+    list[Summary]
+        The summaries in the order of the table.
     """
-    rows = totals(longest(table))
-    lower = pl.col("policy").cast(pl.String).str.to_lowercase()
-    rivals = rows.filter(lower != oracle.lower())
+    rows = totals(longest(results.table))
+    oracles = sorted(results.experiment.oracle_labels)
+    rivals = rows.filter(~pl.col("policy").cast(pl.String).is_in(oracles))
     best = rivals.group_by("seed").agg(pl.col("gain").max().alias("best_gain"))
     rows = rows.join(best, on="seed", how="left", maintain_order="left")
-    result = []
-    for (policy,), group in rows.group_by("policy", maintain_order=True):
-        gains = group["gain"].to_numpy()
-        low, high = bootstrap_interval(gains)
-        result.append(
-            Summary(
-                policy=str(policy),
-                seeds=len(group),
-                gain=float(gains.mean()),
-                low=low,
-                high=high,
-                worst=float(gains.min()),
-                best=float(gains.max()),
-                wins=float((gains >= group["best_gain"].to_numpy()).mean()),
-                **{name: _mean(group, name) for name in ("reward", "cost")},
-                **{name: _mean(group, name) for name in ("expected_regret", "realised_regret")},
-            )
-        )
-    return result
+    return [
+        _summary(str(policy), group)
+        for (policy,), group in rows.group_by("policy", maintain_order=True)
+    ]
 
 
-def standings(table: pl.DataFrame, *, regret: str = "expected") -> list[Standing]:
-    """Return every policy's standing over its longest runs, by "expected" or "realised" regret."""
-    rows = totals(longest(table)).with_columns(best=pl.col("gain") + pl.col("realised_regret"))
-    result = []
-    for (policy,), group in rows.group_by("policy", maintain_order=True):
-        regrets = group[f"{regret}_regret"].to_numpy()
-        low, high = bootstrap_interval(regrets)
-        gain, best_gain = _mean(group, "gain"), _mean(group, "best")
-        looking = _mean(group, "value_of_looking")
-        result.append(
-            Standing(
-                policy=str(policy),
-                seeds=len(group),
-                gain=gain,
-                best_gain=best_gain,
-                share=gain / best_gain if best_gain > 0 else math.nan,
-                regret=float(regrets.mean()),
-                low=low,
-                high=high,
-                worst=float(regrets.max()),
-                reached=1 - float(regrets.mean()) / looking if looking > 0 else math.nan,
-            )
-        )
-    return result
+def _summary(policy: str, group: pl.DataFrame) -> Summary:
+    gains = group["gain"].to_numpy()
+    low, high = bootstrap_interval(gains)
+    return Summary(
+        policy=policy,
+        seeds=len(group),
+        gain=float(gains.mean()),
+        low=low,
+        high=high,
+        worst=float(gains.min()),
+        best=float(gains.max()),
+        wins=float((gains >= group["best_gain"].to_numpy()).mean()),
+        **{name: _mean(group, name) for name in ("reward", "cost")},
+        **{name: _mean(group, name) for name in ("expected_regret", "realised_regret")},
+    )
+
+
+def regret_summaries(results: Results) -> list[RegretSummary]:
+    """Return a summary of the regret of every policy's longest runs.
+
+    Parameters
+    ----------
+    results : Results
+        Results of an experiment; its `regret` says which regret to use.
+
+    Returns
+    -------
+    list[RegretSummary]
+        The summaries in the order of the table.
+    """
+    rows = totals(longest(results.table)).with_columns(
+        best=pl.col("gain") + pl.col("realised_regret")
+    )
+    return [
+        _regret_summary(str(policy), group, f"{results.experiment.regret}_regret")
+        for (policy,), group in rows.group_by("policy", maintain_order=True)
+    ]
+
+
+def _regret_summary(policy: str, group: pl.DataFrame, measure: str) -> RegretSummary:
+    regrets = group[measure].to_numpy()
+    low, high = bootstrap_interval(regrets)
+    gain, best_gain = _mean(group, "gain"), _mean(group, "best")
+    looking = _mean(group, "value_of_looking")
+    return RegretSummary(
+        policy=policy,
+        seeds=len(group),
+        gain=gain,
+        best_gain=best_gain,
+        share=gain / best_gain if best_gain > 0 else math.nan,
+        regret=float(regrets.mean()),
+        low=low,
+        high=high,
+        worst=float(regrets.max()),
+        reached=1 - float(regrets.mean()) / looking if looking > 0 else math.nan,
+    )
 
 
 def difference(
     table: pl.DataFrame, policy: str, other: str, *, measure: str = "gain"
 ) -> Difference:
-    """Compare two policies on the seeds that both played."""
+    """Compare two policies on the seeds that both played.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Table of an experiment.
+    policy : str
+        Label of the policy.
+    other : str
+        Label of the policy that it is compared with.
+    measure : str
+        Measure to compare.
+
+    Returns
+    -------
+    Difference
+        Mean difference with its interval and p-value.
+
+    Raises
+    ------
+    InvalidTable
+        If the policies have no seed in common.
+    """
     rows = totals(longest(table)).filter(pl.col("policy").is_in([policy, other]))
     pairs = rows.pivot("policy", index="seed", values=measure).drop_nulls().sort("seed")
     if pairs.is_empty():
         raise InvalidTable(
-            f"no seed was played by both {policy!r} and {other!r}, so nothing can be paired: run "
+            f"{policy!r} and {other!r} have no seed in common, so they cannot be compared: run "
             "them with the same seeds."
         )
-    more = (pairs[policy] - pairs[other]).to_numpy()
-    low, high = bootstrap_interval(more)
-    return Difference(policy, other, len(more), float(more.mean()), low, high, sign_flip_test(more))
+    differences = (pairs[policy] - pairs[other]).to_numpy()
+    low, high = bootstrap_interval(differences)
+    return Difference(
+        policy=policy,
+        other=other,
+        seeds=len(differences),
+        mean=float(differences.mean()),
+        low=low,
+        high=high,
+        p_value=sign_flip_test(differences),
+    )
 
 
 def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of the mean, the same for the same values.
+    """Return the 95 % percentile bootstrap interval of the mean.
 
-    Of few values it is too narrow: of 5 normal ones it holds the mean in some 85 % of cases.
+    The interval is too narrow for few values: with 5 normally distributed values it contains the
+    mean in about 85 % of the cases. The same values always give the same interval.
 
+    Parameters
+    ----------
+    values : numpy.ndarray
+        Sample.
+
+    Returns
+    -------
+    tuple[float, float]
+        Lower and upper end.
+
+    Examples
+    --------
     >>> bootstrap_interval(np.array([1.0, 1.0]))
     (1.0, 1.0)
     """
@@ -182,11 +332,24 @@ def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def sign_flip_test(values: NDArray[np.float64]) -> float:
-    """Return the two-sided p-value of "the mean is 0", by flipping signs at random.
+    """Return the two-sided p-value of the hypothesis that the mean is 0.
 
-    Valid if the differences are symmetric about 0 under the hypothesis, as paired ones are when
-    both policies are alike. The same for the same values; not a number if one of them is none.
+    The test flips signs at random. It is valid if the values are symmetric about 0 under the
+    hypothesis, as paired differences between equally good policies are. The same values always
+    give the same p-value.
 
+    Parameters
+    ----------
+    values : numpy.ndarray
+        Paired differences.
+
+    Returns
+    -------
+    float
+        The p-value, or NaN if a value is NaN.
+
+    Examples
+    --------
     >>> sign_flip_test(np.zeros(5))
     1.0
     >>> sign_flip_test(np.ones(20)) < 0.001
@@ -195,33 +358,40 @@ def sign_flip_test(values: NDArray[np.float64]) -> float:
     if np.isnan(values).any():
         return math.nan
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(RESAMPLES, values.size))
-    rounding = 1e-12 * np.abs(values).sum()  # equal sums come out a little different
-    as_far = np.abs(signs @ values) >= np.abs(values.sum()) - rounding
-    return float((1 + as_far.sum()) / (1 + RESAMPLES))
+    tolerance = 1e-12 * np.abs(values).sum()  # sums that are equal may differ by rounding
+    as_extreme = np.abs(signs @ values) >= np.abs(values.sum()) - tolerance
+    return float((1 + as_extreme.sum()) / (1 + RESAMPLES))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number, by Holm's step-down procedure.
 
-    Rejecting where the corrected one is at most 5 % rejects any true hypothesis with a probability
-    of at most 5 %, whatever depends on what.
+    Rejecting the hypotheses whose corrected p-value is at most 5 % rejects a true one with a
+    probability of at most 5 %, whatever the dependence between the tests.
 
+    Parameters
+    ----------
+    p_values : Sequence[float]
+        Uncorrected p-values.
+
+    Returns
+    -------
+    list[float]
+        Corrected p-values in the same order.
+
+    Examples
+    --------
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     corrected = [0.0] * len(p_values)
-    reached = 0.0
+    largest = 0.0
     order = sorted(range(len(p_values)), key=lambda k: p_values[k])
     for rank, k in enumerate(order):
-        reached = max(reached, min(1.0, (len(p_values) - rank) * p_values[k]))
-        corrected[k] = reached
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[k]))
+        corrected[k] = largest
     return corrected
 
 
 def _mean(group: pl.DataFrame, measure: str) -> float:
     return float(group[measure].to_numpy().mean())
-
-
-def _order(table: pl.DataFrame) -> dict[str, int]:
-    names = table["policy"].unique(maintain_order=True).to_list()
-    return {name: k for k, name in enumerate(names)}

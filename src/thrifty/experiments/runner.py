@@ -1,9 +1,9 @@
-"""Runs experiments: in parallel, and so that nothing finished is ever lost or done again.
+"""Run experiments in parallel, reuse finished runs, and resume after an interrupt.
 
-Workers are handed small batches of cells and return their tables; each goes into a file of its own
-as soon as it arrives. A run that was interrupted finds these files and goes on; a worker that dies
-costs its batch only, which is computed again. The table of the experiment is put together from
-them at the end, in the order of the specification, so it does not depend on who computed what when.
+Workers compute small batches of runs and return their tables. Each table is written to its own file
+as soon as it arrives, so an interrupted experiment resumes where it stopped, and a worker that dies
+costs only its batch. At the end the tables are joined in the order of the specification, so the
+result does not depend on the order of computation.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from pathlib import Path
 import polars as pl
 
 from thrifty.errors import InvalidTable
-from thrifty.experiments.cells import SCHEMA, Cell, Place, cells_of
-from thrifty.experiments.engines import Engine, engine_of
-from thrifty.experiments.results import Results, reason_of, write_results
+from thrifty.experiments.executors import Executor, make_executor
+from thrifty.experiments.results import Results, first_line, write_results
+from thrifty.experiments.single_runs import SCHEMA, RunKey, SingleRun, single_runs
 from thrifty.experiments.spec import Experiment
 from thrifty.files import atomic_write
+from thrifty.policies import policy_named
 
-CELLS = "cells"
-BATCH = 16
+CACHE_FOLDER = "cells"
+BATCH_SIZE = 16
+SLOWEST_TO_COMPILE = "scout"
 
 
 def run(
@@ -35,99 +37,154 @@ def run(
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Results:
-    """Compute what is missing in `out`, and return (and write to OUT/ID) the experiment's table.
+    """Run an experiment, and write its table to OUT/ID/table.parquet.
 
-    `fresh` computes everything anew. `progress` is called with the number of cells that have
-    become available.
+    Runs that are already in OUT are not computed again.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Experiment to run.
+    out : Path
+        Folder for the results.
+    workers : int, optional
+        Number of worker processes; one per core by default.
+    fresh : bool
+        Compute every run again.
+    progress : Callable[[int], None], optional
+        Called with the number of runs that have become available.
+
+    Returns
+    -------
+    Results
+        The experiment and its table.
+
+    Raises
+    ------
+    SaveError
+        If a file cannot be written.
+    InvalidTable
+        If a file in OUT is damaged.
     """
-    store = Store(out, fresh=fresh)
-    with engine_of(workers) as engine:
-        return run_all([experiment], store, engine=engine, progress=progress)[0]
+    cache = RunCache(out, fresh=fresh)
+    with make_executor(workers) as executor:
+        return run_all([experiment], cache, executor=executor, progress=progress)[0]
 
 
 def run_all(
     experiments: Sequence[Experiment],
-    store: Store,
+    cache: RunCache,
     *,
-    engine: Engine,
+    executor: Executor,
     progress: Callable[[int], None] | None = None,
 ) -> list[Results]:
-    """Run several experiments on one engine; cells that they share are computed once."""
-    cells = dict.fromkeys(cell for it in experiments for cell in cells_of(it).values())
-    missing = [cell for cell in cells if not store.has(cell)]
+    """Run several experiments with one executor; runs that they share are computed once."""
+    runs = dict.fromkeys(
+        run for experiment in experiments for run in single_runs(experiment).values()
+    )
+    missing = [run for run in runs if run not in cache]
     report = progress or (lambda _: None)
-    report(len(cells) - len(missing))
-    batches = _batches(missing)
-    for place, files in engine.run([partial(_computed, batch) for batch in batches]):
-        for cell, content in zip(batches[place], files, strict=True):
-            store.add(cell, content)
-        report(len(batches[place]))
-    results = [Results(it, store.table(cells_of(it))) for it in experiments]
-    for it in results:
-        write_results(it, store.out)
+    report(len(runs) - len(missing))
+    batches = _schedule(missing)
+    for index, files in executor.run([partial(_compute, batch) for batch in batches]):
+        for single_run, content in zip(batches[index], files, strict=True):
+            cache.add(single_run, content)
+        report(len(batches[index]))
+    results = [
+        Results(experiment, cache.table(single_runs(experiment))) for experiment in experiments
+    ]
+    for result in results:
+        write_results(result, cache.out)
     return results
 
 
-class Store:
-    """The folder of all cells: a file for each, which appears complete or not at all.
+class RunCache:
+    """Folder of finished runs, with one file for each.
 
-    A fresh store takes no notice of cells that it has not been given itself.
+    With `fresh`, files from before are ignored until they have been computed again.
     """
 
     def __init__(self, out: Path, *, fresh: bool = False) -> None:
         self.out = out
-        self.folder = out / CELLS
-        self._own: set[Cell] | None = set() if fresh else None
+        self.folder = out / CACHE_FOLDER
+        self._added: set[SingleRun] | None = set() if fresh else None
 
-    def has(self, cell: Cell) -> bool:
-        """Whether the cell has been computed."""
-        return self.path(cell).exists() if self._own is None else cell in self._own
+    def __contains__(self, run: SingleRun) -> bool:
+        return self.path(run).exists() if self._added is None else run in self._added
 
-    def add(self, cell: Cell, content: bytes) -> None:
-        """Keep a cell's table, which is a file's content."""
-        with atomic_write(self.path(cell), make_folder=True, sync=False) as draft:
+    def add(self, run: SingleRun, content: bytes) -> None:
+        """Write the table of a run, given as the content of a Parquet file."""
+        with atomic_write(self.path(run), make_folder=True, sync=False) as draft:
             draft.write_bytes(content)
-        if self._own is not None:
-            self._own.add(cell)
+        if self._added is not None:
+            self._added.add(run)
 
-    def table(self, cells: dict[Place, Cell]) -> pl.DataFrame:
-        """Return the tables of all cells, each with its policy and its seed, in this order."""
-        paths = [str(self.path(cell)) for cell in cells.values()]
+    def table(self, runs: dict[RunKey, SingleRun]) -> pl.DataFrame:
+        """Return the tables of all runs in this order, with the policy's label and the seed."""
+        paths = [str(self.path(run)) for run in runs.values()]
         try:
             rows = pl.read_parquet(
                 list(dict.fromkeys(paths)), schema=SCHEMA, include_file_paths="path"
             )
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InvalidTable(
-                f"a file in {self.folder} is spoilt ({reason_of(error)}): remove it, or run with "
+                f"a file in {self.folder} is damaged ({first_line(error)}): remove it, or run with "
                 "--fresh."
             ) from error
         places = pl.DataFrame(
-            [(path, label, seed) for path, (label, _, seed) in zip(paths, cells, strict=True)],
+            [(path, label, seed) for path, (label, _, seed) in zip(paths, runs, strict=True)],
             schema={"path": pl.String, "policy": pl.String, "seed": pl.Int64},
             orient="row",
         )
         joined = places.join(rows, on="path", maintain_order="left_right")
         return joined.select("policy", "seed", *SCHEMA)
 
-    def path(self, cell: Cell) -> Path:
-        """Return where the cell's table is, or will be."""
-        return self.folder / f"{cell.key}.parquet"
+    def path(self, run: SingleRun) -> Path:
+        """Return the path of a run's table."""
+        return self.folder / f"{run.key}.parquet"
 
 
-def _batches(cells: list[Cell]) -> list[list[Cell]]:
-    """Return the cells in batches that share a world, so that it is made once."""
-    worlds = groupby(cells, key=lambda cell: (cell.world, cell.world_params, cell.seed))
-    groups = [list(group) for _, group in worlds]
-    return [group[k : k + BATCH] for group in groups for k in range(0, len(group), BATCH)]
+def _schedule(runs: list[SingleRun]) -> list[list[SingleRun]]:
+    """Return the runs in batches, ordered so that workers compile different policies.
+
+    One run of every policy comes first, as a batch of its own: without a cache on disk every batch
+    would compile all policies, in all workers at once. The policy that compiles longest is first,
+    and the batches that need it are last, so that the other workers do not wait for it.
+    """
+    pilots: dict[object, SingleRun] = {}
+    for run in sorted(runs, key=_compiles_fast):
+        pilots.setdefault(_compiled_class(run.policy), run)
+    first = {*pilots.values()}
+    batches = _batches([run for run in runs if run not in first])
+    batches.sort(key=lambda batch: not all(map(_compiles_fast, batch)))
+    return [[run] for run in pilots.values()] + batches
 
 
-def _computed(cells: Sequence[Cell]) -> list[bytes]:
-    """Return the tables of cells, each as the content of a file."""
-    return [_parquet(cell.compute()) for cell in cells]
+def _compiles_fast(run: SingleRun) -> bool:
+    return run.policy != SLOWEST_TO_COMPILE
 
 
-def _parquet(table: pl.DataFrame) -> bytes:
+def _compiled_class(policy: str) -> object:
+    """Return the class of a policy; its variants share their compiled code."""
+    make = policy_named(policy)
+    return getattr(make, "__self__", make)
+
+
+def _batches(runs: list[SingleRun]) -> list[list[SingleRun]]:
+    """Return the runs in batches that share an environment, so that it is made once."""
+    by_environment = groupby(
+        runs, key=lambda run: (run.environment, run.environment_params, run.seed)
+    )
+    groups = [list(group) for _, group in by_environment]
+    return [group[k : k + BATCH_SIZE] for group in groups for k in range(0, len(group), BATCH_SIZE)]
+
+
+def _compute(runs: Sequence[SingleRun]) -> list[bytes]:
+    """Return the tables of the runs, each as the content of a Parquet file."""
+    return [_to_parquet(run.compute()) for run in runs]
+
+
+def _to_parquet(table: pl.DataFrame) -> bytes:
     file = BytesIO()
     table.write_parquet(file)
     return file.getvalue()

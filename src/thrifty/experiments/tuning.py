@@ -1,4 +1,4 @@
-"""Choosing parameters on one world, and what the choice is worth on another."""
+"""Choose parameters in one environment, and measure their gain in another."""
 
 from __future__ import annotations
 
@@ -8,19 +8,33 @@ from typing import Any
 
 import polars as pl
 
-from thrifty.errors import InvalidSpec
+from thrifty.errors import InvalidParameter, InvalidSpec
 from thrifty.experiments.measures import Difference, difference, totals
 from thrifty.experiments.results import Results
+from thrifty.experiments.roles import Role
 from thrifty.experiments.spec import Entry, Experiment
-
-TUNED = "tuned "
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A policy's best parameters on the tuning world, the first of equally good ones.
+class TunedParameters:
+    """Best parameters of a policy in a grid. Among equally good ones the first is taken.
 
-    `grid` are those among which there was a choice, and `reported` the values that the paper chose.
+    Parameters
+    ----------
+    policy : str
+        Registered name of the policy.
+    params : Mapping[str, Any]
+        Its best parameters.
+    grid : tuple[str, ...]
+        Names of the parameters that the grid varies.
+    gain : float
+        Mean gain of the best parameters in the tuning environment.
+    candidates : int
+        Number of parameter combinations in the grid.
+    runner_up : float or None
+        Mean gain of the second best combination, if there is one.
+    reported : Mapping[str, Any]
+        Parameters that the paper's authors chose.
     """
 
     policy: str
@@ -31,27 +45,47 @@ class Choice:
     runner_up: float | None
     reported: Mapping[str, Any]
 
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """Best values of the parameters that the grid varies."""
+        return {name: self.params[name] for name in self.grid}
 
-def choices(grids: Sequence[Results]) -> list[Choice]:
-    """Return the parameters with the highest mean gain, for every policy of the grids."""
-    found = [choice for grid in grids for choice in _choices(grid)]
-    policies = [it.policy for it in found]
+
+def best_parameters(grids: Sequence[Results]) -> list[TunedParameters]:
+    """Return the parameters with the highest mean gain, for every policy of the grids.
+
+    Parameters
+    ----------
+    grids : Sequence[Results]
+        Results of experiments with grids.
+
+    Returns
+    -------
+    list[TunedParameters]
+        Best parameters of each policy, in the order of the grids.
+
+    Raises
+    ------
+    InvalidSpec
+        If several grids have the same policy.
+    """
+    found = [tuned for grid in grids for tuned in _best_in_grid(grid)]
+    policies = [tuned.policy for tuned in found]
     if len(set(policies)) < len(policies):
         raise InvalidSpec(
-            f"several grids choose for the same policy, of {policies}: give one each."
+            f"several grids have the same policy, among {policies}: give each policy one grid."
         )
     return found
 
 
-def _choices(grid: Results) -> list[Choice]:
-    rows = totals(grid.table).group_by("policy", maintain_order=True).agg(pl.col("gain").mean())
-    gains: dict[str, float] = dict(rows.iter_rows())
+def _best_in_grid(grid: Results) -> list[TunedParameters]:
+    gains = _mean_gains(grid)
     found = []
     for policy in dict.fromkeys(entry.policy for entry in grid.experiment.entries):
         entries = [entry for entry in grid.experiment.entries if entry.policy == policy]
         best, *others = sorted(entries, key=lambda entry: -gains[entry.label])
         found.append(
-            Choice(
+            TunedParameters(
                 policy=policy,
                 params=best.params,
                 grid=best.grid,
@@ -64,52 +98,154 @@ def _choices(grid: Results) -> list[Choice]:
     return found
 
 
-def evaluation(chosen: Sequence[Choice], evaluated: Experiment) -> Experiment:
-    """Return the experiment with the chosen parameters beside its own, for the same policies.
+def _mean_gains(grid: Results) -> dict[str, float]:
+    rows = totals(grid.table).group_by("policy", maintain_order=True).agg(pl.col("gain").mean())
+    return dict(rows.iter_rows())
 
-    Labels of the chosen ones begin with "tuned ".
+
+def tuned_experiment(tuned: Sequence[TunedParameters], base: Experiment) -> Experiment:
+    """Return the experiment with its own and with the tuned parameters of the same policies.
+
+    Parameters
+    ----------
+    tuned : Sequence[TunedParameters]
+        Parameters to evaluate.
+    base : Experiment
+        Experiment to evaluate them in.
+
+    Returns
+    -------
+    Experiment
+        Experiment in which the tuned policies have the role `Role.TUNED`.
     """
-    own = tuple(_own_entry(it.policy, evaluated) for it in chosen)
-    tuned = tuple(Entry(TUNED + it.policy, it.policy, it.params) for it in chosen)
-    entries = tuple(entry for entry in own if entry is not None) + tuned
-    title = f"{evaluated.title}: own and tuned parameters"
-    return replace(evaluated, id=judged_id(evaluated.id), title=title, entries=entries)
+    own = (_untuned_entry(item.policy, base) for item in tuned)
+    new = (
+        Entry(f"tuned {item.policy}", item.policy, item.params, role=Role.TUNED) for item in tuned
+    )
+    entries = (*(entry for entry in own if entry is not None), *new)
+    title = f"{base.title}: own and tuned parameters"
+    return replace(base, id=tuned_id(base.id), title=title, entries=entries)
 
 
-def judged_id(evaluated: str) -> str:
-    """Return the id of the experiment that judges a choice on this one."""
-    return f"{evaluated}-tuned"
+def tuned_id(base: str) -> str:
+    """Return the id of the experiment that evaluates tuned parameters.
+
+    Parameters
+    ----------
+    base : str
+        Id of the experiment to evaluate them in.
+
+    Returns
+    -------
+    str
+        Id of the new experiment.
+
+    Examples
+    --------
+    >>> tuned_id("nursery/published")
+    'nursery/published-tuned'
+    """
+    return f"{base}-tuned"
 
 
-def worth(chosen: Sequence[Choice], judged: Results) -> dict[str, Difference]:
-    """Return how much more the tuned parameters gain than the experiment's own, by policy."""
-    own = {it.policy: _own_entry(it.policy, judged.experiment) for it in chosen}
+def gains_from_tuning(evaluated: Results) -> dict[str, Difference]:
+    """Return the difference in gain between tuned and own parameters, by policy.
+
+    Parameters
+    ----------
+    evaluated : Results
+        Results of an experiment that `tuned_experiment` returned.
+
+    Returns
+    -------
+    dict[str, Difference]
+        Differences by registered name, for the policies that have parameters of their own.
+    """
+    experiment = evaluated.experiment
+    pairs = (
+        (_untuned_entry(entry.policy, experiment), entry)
+        for entry in experiment.entries
+        if entry.role is Role.TUNED
+    )
     return {
-        policy: difference(judged.table, TUNED + policy, entry.label)
-        for policy, entry in own.items()
-        if entry is not None and not entry.label.startswith(TUNED)
+        tuned.policy: difference(evaluated.table, tuned.label, own.label)
+        for own, tuned in pairs
+        if own is not None
     }
 
 
-def _own_entry(policy: str, evaluated: Experiment) -> Entry | None:
-    return next((entry for entry in evaluated.entries if entry.policy == policy), None)
+def _untuned_entry(policy: str, experiment: Experiment) -> Entry | None:
+    entries = (entry for entry in experiment.entries if entry.role is not Role.TUNED)
+    return next((entry for entry in entries if entry.policy == policy), None)
 
 
 def require_grid(experiment: Experiment) -> None:
-    """Refuse an experiment in which there is nothing to choose."""
+    """Raise an error if the experiment has no grid.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Experiment to check.
+
+    Raises
+    ------
+    InvalidSpec
+        If no parameter has a list of values.
+    """
     if not experiment.is_grid:
         raise InvalidSpec(
-            f"{experiment.id} has no grid, so there is nothing to choose: give some parameter a "
-            "list of values."
+            f"{experiment.id} has no grid, so there is nothing to choose: give a parameter a list "
+            "of values."
+        )
+
+
+def require_other_environment(grid: Experiment, base: Experiment) -> None:
+    """Raise an error if parameters would be evaluated on the data that they are chosen on.
+
+    Parameters
+    ----------
+    grid : Experiment
+        Experiment that chooses parameters.
+    base : Experiment
+        Experiment that evaluates them.
+
+    Raises
+    ------
+    InvalidParameter
+        If both have the same environment.
+    """
+    if grid.environment == base.environment:
+        raise InvalidParameter(
+            f"{grid.id} and {base.id} have the same environment, {grid.environment}: parameters "
+            "look better on the data they were chosen on, so use other data with --on."
         )
 
 
 @dataclass(frozen=True)
 class Surface:
-    """Mean gains over a grid of two parameters: the best over any others, and over seeds the mean.
+    """Mean gains over a grid of two parameters.
 
-    With a single parameter there is one row, without a name. `best` and `reported` are the row and
-    the column of the highest gain and of the paper's choice, if the grid has it.
+    Further parameters are set to their best values. With a single parameter there is one row,
+    without a name.
+
+    Parameters
+    ----------
+    policy : str
+        Registered name of the policy.
+    row_name : str
+        Name of the parameter of the rows.
+    column_name : str
+        Name of the parameter of the columns.
+    rows : tuple[Any, ...]
+        Values of the rows.
+    columns : tuple[Any, ...]
+        Values of the columns.
+    gains : tuple[tuple[float, ...], ...]
+        Mean gains, row by row.
+    best : tuple[int, int]
+        Row and column of the highest gain.
+    reported : tuple[int, int] or None
+        Row and column of the parameters that the paper's authors chose, if the grid has them.
     """
 
     policy: str
@@ -123,13 +259,24 @@ class Surface:
 
 
 def surfaces(grid: Results) -> list[Surface]:
-    """Return the gains of every policy of the experiment that has a grid."""
-    rows = totals(grid.table).group_by("policy", maintain_order=True).agg(pl.col("gain").mean())
-    gains: dict[str, float] = dict(rows.iter_rows())
-    kinds = dict.fromkeys((it.policy, it.grid) for it in grid.experiment.entries if it.grid)
+    """Return the mean gains of every policy of the experiment that has a grid.
+
+    Parameters
+    ----------
+    grid : Results
+        Results of an experiment with grids.
+
+    Returns
+    -------
+    list[Surface]
+        One surface for each policy.
+    """
+    gains = _mean_gains(grid)
+    entries = [entry for entry in grid.experiment.entries if entry.grid]
+    groups = dict.fromkeys((entry.policy, entry.grid) for entry in entries)
     return [
-        _surface([it for it in grid.experiment.entries if (it.policy, it.grid) == kind], gains)
-        for kind in kinds
+        _surface([entry for entry in entries if (entry.policy, entry.grid) == group], gains)
+        for group in groups
     ]
 
 

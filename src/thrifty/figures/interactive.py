@@ -1,6 +1,6 @@
-"""The figures once more for a page: data for plotly, functions of the same arrays.
+"""Interactive figures for HTML pages: data for plotly.
 
-A legend's entry switches its policy off and on again; a drag zooms, a double click goes back.
+Click a legend entry to hide or show a policy. Drag to zoom, and double-click to reset.
 """
 
 from __future__ import annotations
@@ -13,26 +13,33 @@ import numpy as np
 import polars as pl
 
 from thrifty.environments import Replay
-from thrifty.experiments.curves import (
+from thrifty.experiments.growth import regret_growths
+from thrifty.experiments.measures import summaries, totals
+from thrifty.experiments.results import Results
+from thrifty.experiments.series import (
     Floats,
     accuracy_up_to,
-    actions_of,
-    bought_share,
-    cumulated,
-    ends,
+    action_names,
+    block_edges,
     event_kinds,
     event_rates,
     event_rounds,
     interval,
-    keys_of,
-    policies_of,
+    measure_keys,
+    policy_labels,
+    purchase_rate,
+    running_totals,
     shares_by_period,
 )
-from thrifty.experiments.growth import Growth
-from thrifty.experiments.measures import summaries, totals
 from thrifty.experiments.tuning import Surface
-from thrifty.figures.paper import WORLD_BLOCKS, without_oracle
-from thrifty.figures.style import DASHES, KEYS, colour_of, strokes
+from thrifty.figures.paper import ENVIRONMENT_BLOCKS, without_oracle
+from thrifty.figures.style import (
+    DASHES,
+    KEY_COLOURS,
+    label_colours,
+    line_styles,
+    policy_colour,
+)
 from thrifty.json_values import to_json_value
 
 PlotlyFigure = dict[str, Any]
@@ -42,21 +49,21 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _GRID = {"gridcolor": "#e4e4e4", "zerolinecolor": "#b0b0b0", "automargin": True}
 
 
-def cumulative_regret(table: pl.DataFrame, changes: Sequence[int]) -> PlotlyFigure:
-    """Return realised regret as it adds up: means over seeds and their intervals."""
-    times = ends(table).tolist()
+def cumulative_regret(results: Results, changes: Sequence[int]) -> PlotlyFigure:
+    """Return the cumulative realised regret: means over seeds and their intervals."""
+    times = block_edges(results.table).tolist()
     traces: list[dict[str, Any]] = []
-    for label, stroke in strokes(without_oracle(policies_of(table))).items():
-        values = cumulated(table, label, "realised_regret")
-        traces += _with_interval(label, times, values.mean(axis=0), *interval(values), stroke)
+    for label, style in line_styles(results.experiment, without_oracle(results)).items():
+        values = running_totals(results.table, label, "realised_regret")
+        traces += _with_interval(label, times, values.mean(axis=0), *interval(values), style)
     return _figure(traces, "round", "cumulative regret", shapes=_vertical_lines(changes))
 
 
-def gain_and_cost(table: pl.DataFrame) -> PlotlyFigure:
-    """Return a bar for each policy's reward, which is its gain plus its cost."""
-    rows = sorted(summaries(table), key=lambda row: row.gain)
+def gain_and_cost(results: Results) -> PlotlyFigure:
+    """Return each policy's reward as a bar of gain and cost."""
+    rows = sorted(summaries(results), key=lambda row: row.gain)
     names = [row.policy for row in rows]
-    colours = [colour_of(name) for name in names]
+    colours = [label_colours(results.experiment)[name] for name in names]
     bar: dict[str, Any] = {"type": "bar", "orientation": "h", "y": names}
     gain = {"name": "gain", "x": [row.gain for row in rows], "marker": {"color": colours}}
     pattern = {"color": "#d9d9d9", "pattern": {"shape": "/", "fgcolor": "#707070"}}
@@ -70,28 +77,29 @@ def gain_and_cost(table: pl.DataFrame) -> PlotlyFigure:
 
 
 def recommendations(
-    table: pl.DataFrame, changes: Sequence[int], policies: Sequence[str]
+    results: Results, changes: Sequence[int], labels: Sequence[str]
 ) -> PlotlyFigure:
-    """Return how often each action was chosen in every stationary period."""
-    edges = [0, *sorted(changes), int(ends(table)[-1])]
+    """Return the share of each action in every stationary period."""
+    table, colours = results.table, label_colours(results.experiment)
+    edges = [0, *sorted(changes), int(block_edges(table)[-1])]
     periods = [f"{a:,}-{b - 1:,}" for a, b in pairwise(edges)]
-    actions = actions_of(table)
+    actions = action_names(table)
     groups = [period for period in periods for _ in actions]
     traces = []
-    for policy in policies:
-        shares = shares_by_period(table, policy, changes).mean(axis=0)
-        trace = {"type": "bar", "name": policy, "x": [groups, actions * len(periods)]}
-        marker = {"color": colour_of(policy)}
+    for label in labels:
+        shares = shares_by_period(table, label, changes).mean(axis=0)
+        trace = {"type": "bar", "name": label, "x": [groups, actions * len(periods)]}
+        marker = {"color": colours[label]}
         traces.append({**trace, "y": to_json_value(shares.ravel()), "marker": marker})
     figure = _figure(traces, "period (rounds) and action", "share of the period's rounds")
     figure["layout"]["yaxis"]["tickformat"] = ".0%"
     return figure
 
 
-def world(replay: Replay, rounds: int) -> PlotlyFigure:
+def environment(replay: Replay, rounds: int) -> PlotlyFigure:
     """Return the mean reward of every action and the mean cost of every feature over time."""
     stop = min(rounds, replay.horizon)
-    edges = np.linspace(0, stop, min(WORLD_BLOCKS, stop) + 1).astype(np.int64)
+    edges = np.linspace(0, stop, min(ENVIRONMENT_BLOCKS, stop) + 1).astype(np.int64)
     features = [feature.name for feature in replay.problem.features]
     traces = [
         *_means(replay.rewards[:stop], edges, replay.problem.actions, "y", "actions"),
@@ -114,81 +122,84 @@ def world(replay: Replay, rounds: int) -> PlotlyFigure:
     return figure
 
 
-def accuracy(table: pl.DataFrame, policies: Sequence[str]) -> PlotlyFigure:
-    """Return the mean reward of the rounds in which up to 0, 1, ... features were bought."""
+def accuracy(results: Results, labels: Sequence[str]) -> PlotlyFigure:
+    """Return the mean reward of the rounds in which at most 0, 1, ... features were bought."""
     traces: list[dict[str, Any]] = []
-    for label, stroke in strokes(policies).items():
-        mean, low, high = accuracy_up_to(table, label)
-        traces += _with_interval(label, list(range(mean.size)), mean, low, high, stroke)
-    return _figure(traces, "up to this number of features bought", "accuracy")
+    for label, style in line_styles(results.experiment, labels).items():
+        mean, low, high = accuracy_up_to(results.table, label)
+        traces += _with_interval(label, list(range(mean.size)), mean, low, high, style)
+    return _figure(traces, "maximum number of features bought", "accuracy (mean reward)")
 
 
-def seeds(table: pl.DataFrame, published: Mapping[str, Sequence[float]]) -> PlotlyFigure:
-    """Return every seed's total gain, with the totals that others printed."""
-    rows = totals(table)
+def seeds(results: Results) -> PlotlyFigure:
+    """Return the total gain of every seed, with the totals that the authors printed."""
+    rows, colours = totals(results.table), label_colours(results.experiment)
+    labels = policy_labels(results.table)
     traces: list[dict[str, Any]] = []
-    for label in policies_of(table):
+    for label in labels:
         own = rows.filter(pl.col("policy") == label)
         trace = {"type": "box", "name": label, "x": own["gain"].to_list(), "y": [label] * len(own)}
         points = {"orientation": "h", "boxpoints": "all", "pointpos": 0, "boxmean": True}
         text = [f"seed {seed}" for seed in own["seed"]]
-        marker = {"color": colour_of(label), "size": 4}
+        marker = {"color": colours[label], "size": 4}
         traces.append({**trace, **points, "text": text, "marker": marker, "showlegend": False})
+    published = results.experiment.published_gains
     printed = [(label, gain) for label, gains in published.items() for gain in gains]
     if printed:
         trace = {"type": "scatter", "mode": "markers", "name": "printed by the authors"}
-        labels, gains = zip(*printed, strict=True)
+        places, gains = zip(*printed, strict=True)
         marker = {"symbol": "diamond-open", "color": "black", "size": 9}
-        traces.append({**trace, "x": list(gains), "y": list(labels), "marker": marker})
+        traces.append({**trace, "x": list(gains), "y": list(places), "marker": marker})
     figure = _figure(traces, "total gain", "")
     figure["layout"]["yaxis"]["autorange"] = "reversed"
-    figure["layout"]["height"] = 140 + 38 * len(policies_of(table))
+    figure["layout"]["height"] = 140 + 38 * len(labels)
     return figure
 
 
-def purchases(table: pl.DataFrame, policy: str, changes: Sequence[int]) -> PlotlyFigure:
-    """Return in which share of the rounds the policy bought each feature, over time."""
-    features = keys_of(table, "purchases")
-    shares = np.stack([bought_share(table, policy, feature) for feature in features])
-    times = ends(table)
+def purchases(results: Results, label: str, changes: Sequence[int]) -> PlotlyFigure:
+    """Return the share of the rounds in which the policy bought each feature, over time."""
+    table, colour = results.table, label_colours(results.experiment)[label]
+    features = measure_keys(table, "purchases")
+    shares = np.stack([purchase_rate(table, label, feature) for feature in features])
+    times = block_edges(table)
     trace = {"type": "heatmap", "x": times.tolist(), "y": features, "z": shares.tolist()}
-    scale = {"colorscale": [[0, "#ffffff"], [1, colour_of(policy)]], "zmin": 0, "zmax": 1}
-    bar = {"colorbar": {"tickformat": ".0%", "title": {"text": "bought"}}}
+    scale = {"colorscale": [[0, "#ffffff"], [1, colour]], "zmin": 0, "zmax": 1}
+    bar = {"colorbar": {"tickformat": ".0%", "title": {"text": "share of rounds"}}}
     figure = _figure([{**trace, **scale, **bar}], "round", "", shapes=_vertical_lines(changes))
     figure["layout"]["yaxis"]["autorange"] = "reversed"
     figure["layout"]["height"] = 150 + 40 * len(features)
     return figure
 
 
-def surface(found: Surface) -> PlotlyFigure:
-    """Return mean gains over a grid of parameters, the best and the paper's marked."""
-    columns = [f"{it:g}" for it in found.columns]
-    if len(found.rows) == 1:
-        return _line(found, columns)
-    rows = [f"{it:g}" for it in found.rows]
-    trace = {"type": "heatmap", "x": columns, "y": rows, "z": [list(row) for row in found.gains]}
+def tuning(surface: Surface) -> PlotlyFigure:
+    """Return mean gains over a grid of parameters, with marks on the best and the paper's."""
+    columns = [f"{value:g}" for value in surface.columns]
+    if len(surface.rows) == 1:
+        return _line(surface, columns)
+    rows = [f"{value:g}" for value in surface.rows]
+    trace = {"type": "heatmap", "x": columns, "y": rows, "z": [list(row) for row in surface.gains]}
     scale = {"colorscale": "Cividis", "colorbar": {"title": {"text": "mean gain"}}}
-    places = [it for it in (found.best, found.reported) if it is not None]
+    places = [place for place in (surface.best, surface.reported) if place is not None]
     marks = _marks([(columns[column], rows[row]) for row, column in places])
-    figure = _figure([{**trace, **scale}, *marks], found.column_name, found.row_name)
+    figure = _figure([{**trace, **scale}, *marks], surface.column_name, surface.row_name)
     figure["layout"]["yaxis"] |= {"type": "category", "autorange": "reversed"}
     figure["layout"]["height"] = 200 + 26 * len(rows)
     return _with_categories(figure)
 
 
-def _line(found: Surface, columns: list[str]) -> PlotlyFigure:
-    places = [column for _, column in filter(None, (found.best, found.reported))]
-    marks = _marks([(columns[column], found.gains[0][column]) for column in places])
-    trace = {"type": "scatter", "mode": "lines+markers", "x": columns, "y": list(found.gains[0])}
-    line = {"line": {"color": colour_of(found.policy)}, "showlegend": False}
-    figure = _figure([{**trace, **line}, *marks], found.column_name, "mean gain")
+def _line(surface: Surface, columns: list[str]) -> PlotlyFigure:
+    places = [column for _, column in filter(None, (surface.best, surface.reported))]
+    marks = _marks([(columns[column], surface.gains[0][column]) for column in places])
+    trace = {"type": "scatter", "mode": "lines+markers", "x": columns, "y": list(surface.gains[0])}
+    line = {"line": {"color": policy_colour(surface.policy)}, "showlegend": False}
+    figure = _figure([{**trace, **line}, *marks], surface.column_name, "mean gain")
     figure["layout"]["height"] = 320
     return _with_categories(figure)
 
 
 def _marks(places: Sequence[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """Return the marks of the best and, if there is another place, of the paper's choice."""
-    kinds = (("best", "square-open"), ("the paper's", "x-thin-open"))
+    """Return marks on the best parameters and, if there is a second place, on the paper's."""
+    kinds = (("best", "square-open"), ("paper", "x-thin-open"))
     return [
         {
             "type": "scatter",
@@ -208,50 +219,51 @@ def _with_categories(figure: PlotlyFigure) -> PlotlyFigure:
     return figure
 
 
-def growth(found: Sequence[Growth], bounds: Mapping[int, float]) -> PlotlyFigure:
-    """Return expected regret against the number of rounds, below the theorem's bound."""
+def growth(results: Results, bounds: Mapping[int, float]) -> PlotlyFigure:
+    """Return expected regret against the number of rounds, and the bounds."""
     traces: list[dict[str, Any]] = []
     if bounds:
         line = {"color": "#505050", "dash": "dot", "width": 3}
         trace = {"type": "scatter", "mode": "lines", "name": "bound of the theorem", "line": line}
         traces.append({**trace, "x": list(bounds), "y": list(bounds.values())})
-    lines = strokes(it.policy for it in found)
-    for it in found:
-        low, high = np.array(it.low), np.array(it.high)
-        label = f"{it.policy}: slope {it.slope:.2f}"
-        times = list(it.horizons)
-        traces += _with_interval(label, times, np.array(it.regret), low, high, lines[it.policy])
-    figure = _figure(traces, "rounds T, each horizon a run of its own", "expected regret")
+    growths = regret_growths(results)
+    styles = line_styles(results.experiment, [growth.policy for growth in growths])
+    for growth in growths:
+        mean, low, high = (np.array(values) for values in (growth.regret, growth.low, growth.high))
+        label = f"{growth.policy}: slope {growth.slope:.2f}"
+        style = styles[growth.policy]
+        traces += _with_interval(label, list(growth.horizons), mean, low, high, style)
+    figure = _figure(traces, "number of rounds T (separate runs)", "expected regret")
     for axis in ("xaxis", "yaxis"):
         figure["layout"][axis] |= {"type": "log", "exponentformat": "power", "dtick": 1}
     return figure
 
 
-def events(table: pl.DataFrame, policy: str, changes: Mapping[str, Sequence[int]]) -> PlotlyFigure:
-    """Return what a policy noticed: every event of the first seed, and how many in each block."""
-    edges = ends(table)
+def events(results: Results, label: str, changes: Mapping[str, Sequence[int]]) -> PlotlyFigure:
+    """Return the events of the first seed, and the mean number of events in each block."""
+    table, edges = results.table, block_edges(results.table)
     traces: list[dict[str, Any]] = []
-    for k, kind in enumerate(event_kinds(table, policy)):
-        seed, rounds = next(iter(event_rounds(table, policy, kind).items()))
-        colour = KEYS[k % len(KEYS)]
+    for k, kind in enumerate(event_kinds(table, label)):
+        seed, rounds = next(iter(event_rounds(table, label, kind).items()))
+        colour = KEY_COLOURS[k % len(KEY_COLOURS)]
         common = {"type": "scatter", "name": kind, "legendgroup": kind}
         marks = {"x": rounds.tolist(), "y": [kind] * rounds.size, "yaxis": "y2", "mode": "markers"}
         marker = {"symbol": "diamond-tall", "size": 9, "color": colour}
-        rates = {"x": edges[:-1].tolist(), "y": to_json_value(event_rates(table, policy, kind))}
+        rates = {"x": edges[:-1].tolist(), "y": to_json_value(event_rates(table, label, kind))}
         line = {"color": colour, "shape": "hv"}
         text = f"{kind}, seed {seed}"
         traces += [
             {**common, **rates, "mode": "lines", "line": line},
             {**common, **marks, "marker": marker, "showlegend": False, "hovertext": text},
         ]
-    figure = _figure(traces, "round", f"events of a seed in {edges[1]:,.0f} rounds")
+    figure = _figure(traces, "round", f"mean number of events in {edges[1]:,.0f} rounds")
     layout = figure["layout"]
     layout["yaxis"]["domain"] = [0, 0.6]
     layout["yaxis2"] = {**_GRID, "domain": [0.68, 1], "autorange": "reversed"}
     layout["xaxis"]["range"] = [0, float(edges[-1])]
     layout["shapes"] = [
-        {**shape, "line": {**shape["line"], "dash": "dot" if of == "rewards" else "dash"}}
-        for of, rounds in changes.items()
+        {**shape, "line": {**shape["line"], "dash": "dot" if kind == "rewards" else "dash"}}
+        for kind, rounds in changes.items()
         for shape in _vertical_lines(rounds)
     ]
     layout["height"] = 560
@@ -264,9 +276,9 @@ def _with_interval(
     mean: Floats,
     low: Floats,
     high: Floats,
-    stroke: Mapping[str, Any],
+    style: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """Return a line and the shade of its interval, which a legend's click switches together."""
+    """Return a line and its shaded interval, which one legend entry hides and shows."""
     common = {"legendgroup": label, "name": label, "type": "scatter", "mode": "lines"}
     known = np.isfinite(low) & np.isfinite(high)
     xs = np.asarray(x)[known].tolist()
@@ -274,14 +286,13 @@ def _with_interval(
         "x": xs + xs[::-1],
         "y": [*low[known].tolist(), *high[known][::-1].tolist()],
         "fill": "toself",
-        "fillcolor": _transparent(stroke["color"]),
+        "fillcolor": _transparent(style["color"]),
         "line": {"width": 0},
         "showlegend": False,
         "hoverinfo": "skip",
     }
-    dash = _DASHES[DASHES.index(stroke["linestyle"])]
-    pen = {"color": stroke["color"], "dash": dash}
-    line = {"x": list(x), "y": to_json_value(mean), "line": pen}
+    dash = _DASHES[DASHES.index(style["linestyle"])]
+    line = {"x": list(x), "y": to_json_value(mean), "line": {"color": style["color"], "dash": dash}}
     return [{**common, **shade}, {**common, **line}]
 
 
@@ -299,7 +310,7 @@ def _means(
             "yaxis": axis,
             "legendgroup": group,
             "legendgrouptitle": {"text": group},
-            "line": {"color": KEYS[k % len(KEYS)], "shape": "hv"},
+            "line": {"color": KEY_COLOURS[k % len(KEY_COLOURS)], "shape": "hv"},
         }
         for k, name in enumerate(names)
     ]
@@ -322,11 +333,15 @@ def _vertical_lines(
 ) -> list[dict[str, Any]]:
     line = {"color": "#505050", "dash": "dot", "width": 1}
     common = {"type": "line", "y0": 0, "y1": 1, "yref": yref, "line": line}
-    return [{**common, "x0": it, "x1": it} for it in changes if stop is None or it < stop]
+    return [
+        {**common, "x0": change, "x1": change}
+        for change in changes
+        if stop is None or change < stop
+    ]
 
 
 def _transparent(colour: str) -> str:
-    """Return a colour that lets what is behind it through.
+    """Return a transparent version of a colour.
 
     >>> _transparent("#0072B2")
     'rgba(0,114,178,0.18)'

@@ -1,7 +1,7 @@
-"""The figures of the paper, and three that it lacks: functions of the tidy table or of a world.
+"""Figures of the paper, and some that it does not have, for print.
 
-Each returns a figure that nothing else refers to. Lines are means over the seeds, shaded areas
-the 95 % bootstrap intervals of these means, dotted vertical lines the change points.
+Lines are means over the seeds, shaded areas are 95 % bootstrap intervals of these means, and dotted
+vertical lines are changes.
 """
 
 from __future__ import annotations
@@ -18,47 +18,53 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
 from thrifty.environments import Replay
-from thrifty.errors import InvalidTable
-from thrifty.experiments.curves import (
+from thrifty.experiments.measures import summaries, totals
+from thrifty.experiments.results import Results
+from thrifty.experiments.series import (
     Floats,
     accuracy_up_to,
-    actions_of,
-    blocks,
-    bought_share,
-    cumulated,
-    ends,
+    action_names,
+    block_edges,
+    block_sums,
     interval,
-    keys_of,
-    policies_of,
+    measure_keys,
+    policy_labels,
+    purchase_rate,
+    running_totals,
     shares_by_period,
 )
-from thrifty.experiments.measures import summaries, totals
-from thrifty.figures.style import KEYS, WINDOW, colour_of, new_figure, print_quality, strokes
+from thrifty.figures.style import (
+    KEY_COLOURS,
+    label_colours,
+    line_styles,
+    new_figure,
+    print_quality,
+)
 
-PERIODS_IN_A_ROW = 4
-WORLD_BLOCKS = 100
+PERIODS_PER_ROW = 4
+ENVIRONMENT_BLOCKS = 100
 
 
 @print_quality()
-def cumulative_regret(table: pl.DataFrame, changes: Sequence[int]) -> Figure:
-    """Draw every policy's realised regret as it adds up; the oracle's is 0 and left out."""
-    labels = without_oracle(policies_of(table))
+def cumulative_regret(results: Results, changes: Sequence[int]) -> Figure:
+    """Draw the cumulative realised regret of every policy. The oracle's is 0 and left out."""
     figure = new_figure(7.2, 4.2)
     axes = figure.add_subplot()
-    _draw_regret(axes, table, strokes(labels))
+    _draw_regret(axes, results.table, line_styles(results.experiment, without_oracle(results)))
     _draw_changes(axes, changes)
     _legend_beside(figure, axes)
     return figure
 
 
 @print_quality()
-def gain_and_cost(table: pl.DataFrame) -> Figure:
-    """Draw a bar for each policy's reward, which is its gain plus its cost, best gain on top."""
-    rows = sorted(summaries(table), key=lambda row: row.gain)
+def gain_and_cost(results: Results) -> Figure:
+    """Draw each policy's reward as a bar of gain and cost, with the highest gain at the top."""
+    rows = sorted(summaries(results), key=lambda row: row.gain)
+    colours = label_colours(results.experiment)
     names, gains = [row.policy for row in rows], [row.gain for row in rows]
     figure = new_figure(7.2, 0.8 + 0.33 * len(rows))
     axes = figure.add_subplot()
-    axes.barh(names, gains, color=[colour_of(name) for name in names], height=0.7)
+    axes.barh(names, gains, color=[colours[name] for name in names], height=0.7)
     axes.barh(
         names, [row.cost for row in rows], left=gains, height=0.7, color="#D9D9D9",
         edgecolor="#707070", linewidth=0.5, hatch="/////",
@@ -70,38 +76,40 @@ def gain_and_cost(table: pl.DataFrame) -> Figure:
     axes.set_xlim(left=min(0.0, *gains))
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_xlabel("total reward = gain (colour) + cost (hatched), mean over seeds")
+    axes.set_xlabel("total reward = gain (coloured) + cost (hatched), mean over seeds")
     return figure
 
 
 @print_quality()
-def recommendations(table: pl.DataFrame, changes: Sequence[int], policies: Sequence[str]) -> Figure:
-    """Draw how often each action was chosen in every stationary period."""
-    shares = [shares_by_period(table, policy, changes).mean(axis=0) for policy in policies]
-    edges = [0, *sorted(changes), int(ends(table)[-1])]
+def recommendations(results: Results, changes: Sequence[int], labels: Sequence[str]) -> Figure:
+    """Draw the share of each action in every stationary period."""
+    table = results.table
+    colours = {label: label_colours(results.experiment)[label] for label in labels}
+    shares = [shares_by_period(table, label, changes).mean(axis=0) for label in labels]
+    edges = [0, *sorted(changes), int(block_edges(table)[-1])]
     periods = len(edges) - 1
-    columns = min(periods, PERIODS_IN_A_ROW)
+    columns = min(periods, PERIODS_PER_ROW)
     rows = -(-periods // columns)
     figure = new_figure(max(3.6, 1.9 * columns), 0.7 + 1.8 * rows)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for period, axes in enumerate(grid[:periods]):
-        _draw_groups(axes, [share[period] for share in shares], actions_of(table), policies)
+        _draw_groups(axes, [share[period] for share in shares], action_names(table), colours)
         axes.set_title(f"rounds {edges[period]:,} to {edges[period + 1] - 1:,}", fontsize=8)
     for period, axes in enumerate(grid[periods:], start=periods):
         axes.set_visible(False)
         grid[period - columns].tick_params(labelbottom=True)
     figure.supylabel("share of the period's rounds", fontsize=9)
-    handles = [Patch(color=colour_of(policy), label=policy) for policy in policies]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(policies))
+    handles = [Patch(color=colour, label=label) for label, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(labels))
     return figure
 
 
 @print_quality()
-def world(replay: Replay, rounds: int | None = None) -> Figure:
+def environment(replay: Replay, rounds: int | None = None) -> Figure:
     """Draw the mean reward of every action and the mean cost of every feature over time.
 
-    Bold lines are means over the periods between change points, faint ones over hundredths of
-    all rounds.
+    Bold lines are means over the periods between changes, faint lines means over a hundredth of
+    the rounds.
     """
     stop = replay.horizon if rounds is None else min(rounds, replay.horizon)
     figure = new_figure(7.2, 5.2)
@@ -122,50 +130,51 @@ def world(replay: Replay, rounds: int | None = None) -> Figure:
 
 
 @print_quality()
-def windows(table: pl.DataFrame, changes: Sequence[int] = ()) -> Figure:
-    """Draw the regret of policies called "w = NUMBER": as it adds up, and in total by window."""
-    sizes = {label: window_of(label) for label in policies_of(table)}
-    ordered = sorted(sizes, key=lambda label: sizes[label])
+def windows(results: Results, changes: Sequence[int] = ()) -> Figure:
+    """Draw the regret for several windows: cumulative, and in total by window."""
+    sizes = dict(sorted(results.experiment.windows.items(), key=lambda item: item[1]))
     figure = new_figure(7.2, 3.6)
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-    _draw_regret(left, table, strokes(ordered))
+    _draw_regret(left, results.table, line_styles(results.experiment, list(sizes)))
     _draw_changes(left, changes)
-    _draw_totals_by_window(right, table, {label: sizes[label] for label in ordered})
+    _draw_totals_by_window(right, results, sizes)
     lines = {line.get_label(): line for line in left.get_lines()}
-    handles = [lines[label] for label in ordered]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(7, len(ordered)))
+    handles = [lines[label] for label in sizes]
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(7, len(sizes)))
     return figure
 
 
 @print_quality()
-def accuracy(table: pl.DataFrame, policies: Sequence[str]) -> Figure:
-    """Draw the mean reward of the rounds in which up to 0, 1, ... features were bought."""
+def accuracy(results: Results, labels: Sequence[str]) -> Figure:
+    """Draw the mean reward of the rounds in which at most 0, 1, ... features were bought."""
     figure = new_figure(5.4, 3.6)
     axes = figure.add_subplot()
-    for label, stroke in strokes(policies).items():
-        mean, low, high = accuracy_up_to(table, label)
+    for label, style in line_styles(results.experiment, labels).items():
+        mean, low, high = accuracy_up_to(results.table, label)
         numbers = np.arange(mean.size)
-        axes.plot(numbers, mean, marker="o", markersize=4, label=label, **stroke)
-        axes.fill_between(numbers, low, high, color=stroke["color"], alpha=0.15, linewidth=0)
+        axes.plot(numbers, mean, marker="o", markersize=4, label=label, **style)
+        axes.fill_between(numbers, low, high, color=style["color"], alpha=0.15, linewidth=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("up to this number of features bought")
+    axes.set_xlabel("maximum number of features bought")
     axes.set_ylabel("accuracy (mean reward of these rounds)")
     axes.legend(handlelength=3.2)
     return figure
 
 
 @print_quality()
-def seeds(table: pl.DataFrame, published: Mapping[str, Sequence[float]]) -> Figure:
-    """Draw every seed's total gain, their means, and below them the totals that others printed."""
-    rows = totals(table)
-    labels = policies_of(table)[::-1]
+def seeds(results: Results) -> Figure:
+    """Draw the total gain of every seed, the means, and the totals that the authors printed."""
+    rows = totals(results.table)
+    labels = policy_labels(results.table)[::-1]
+    colours = label_colours(results.experiment)
+    published = results.experiment.published_gains
     figure = new_figure(7.2, 1.2 + 0.42 * len(labels))
     axes = figure.add_subplot()
     for place, label in enumerate(labels):
         gains = rows.filter(pl.col("policy") == label)["gain"].to_numpy()
         axes.scatter(
             gains, place + 0.12 + _spread(gains.size), s=9, alpha=0.55, linewidth=0,
-            color=colour_of(label),
+            color=colours[label],
         )  # fmt: skip
         axes.plot([gains.mean()] * 2, [place - 0.08, place + 0.34], color="black", linewidth=1.2)
     _draw_published(axes, labels, published)
@@ -181,15 +190,17 @@ def seeds(table: pl.DataFrame, published: Mapping[str, Sequence[float]]) -> Figu
 
 
 @print_quality()
-def purchases(table: pl.DataFrame, policy: str, changes: Sequence[int] = ()) -> Figure:
-    """Draw in which share of the rounds the policy bought each feature, over time."""
-    features = keys_of(table, "purchases")
-    times = ends(table)
+def purchases(results: Results, label: str, changes: Sequence[int] = ()) -> Figure:
+    """Draw the share of the rounds in which the policy bought each feature, over time."""
+    table = results.table
+    colour = label_colours(results.experiment)[label]
+    features = measure_keys(table, "purchases")
+    times = block_edges(table)
     figure = new_figure(7.2, 0.9 + 0.85 * len(features))
     panels = figure.subplots(len(features), 1, sharex=True, sharey=True, squeeze=False).ravel()
     for axes, feature in zip(panels, features, strict=True):
-        share = bought_share(table, policy, feature)
-        axes.stairs(share, times, fill=True, color=colour_of(policy), alpha=0.75)
+        share = purchase_rate(table, label, feature)
+        axes.stairs(share, times, fill=True, color=colour, alpha=0.75)
         axes.set_ylabel(feature, rotation=0, ha="right", va="center")
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -197,37 +208,19 @@ def purchases(table: pl.DataFrame, policy: str, changes: Sequence[int] = ()) -> 
         axes.set_xlabel("")
     panels[-1].set_xlim(0, times[-1])
     panels[-1].set_xlabel("round")
-    figure.suptitle(f"{policy}: share of rounds in which it buys each feature", fontsize=10)
+    figure.suptitle(f"{label}: share of rounds in which it buys each feature", fontsize=10)
     return figure
 
 
-def without_oracle(labels: Sequence[str]) -> list[str]:
-    """Return the labels of policies that have something to lose against the oracle.
-
-    >>> without_oracle(["Oracle", "UCB1"])
-    ['UCB1']
-    """
-    return [label for label in labels if not label.lower().startswith("oracle")]
-
-
-def window_of(label: str) -> int:
-    """Return the window that a label names.
-
-    >>> window_of("w = 250")
-    250
-    """
-    match = WINDOW.match(label)
-    if match is None:
-        raise InvalidTable(
-            f"policy {label!r} is no window, so it has no place on an axis of windows: draw tables "
-            'whose policies are called "w = 100" and so on.'
-        )
-    return int(match[1])
+def without_oracle(results: Results) -> list[str]:
+    """Return the labels of all policies but the oracle, in the order of the table."""
+    oracles = results.experiment.oracle_labels
+    return [label for label in policy_labels(results.table) if label not in oracles]
 
 
 def _draw_regret(axes: Axes, table: pl.DataFrame, lines: Mapping[str, Mapping[str, Any]]) -> None:
-    times = ends(table)
-    curves = {label: cumulated(table, label, "realised_regret") for label in lines}
+    times = block_edges(table)
+    curves = {label: running_totals(table, label, "realised_regret") for label in lines}
     for label in sorted(curves, key=lambda name: -curves[name][:, -1].mean()):
         low, high = interval(curves[label])
         axes.plot(times, curves[label].mean(axis=0), label=label, **lines[label])
@@ -250,12 +243,12 @@ def _legend_beside(figure: Figure, axes: Axes) -> None:
 
 
 def _draw_groups(
-    axes: Axes, shares: Sequence[Floats], names: Sequence[str], policies: Sequence[str]
+    axes: Axes, shares: Sequence[Floats], names: Sequence[str], colours: Mapping[str, str]
 ) -> None:
-    width = 0.8 / len(policies)
-    for k, (share, policy) in enumerate(zip(shares, policies, strict=True)):
-        places = np.arange(len(names)) + (k - (len(policies) - 1) / 2) * width
-        axes.bar(places, share, width, color=colour_of(policy))
+    width = 0.8 / len(colours)
+    for k, (share, colour) in enumerate(zip(shares, colours.values(), strict=True)):
+        places = np.arange(len(names)) + (k - (len(colours) - 1) / 2) * width
+        axes.bar(places, share, width, color=colour)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8)
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -271,24 +264,27 @@ def _period_means(values: Floats, changes: Sequence[int]) -> Floats:
 
 
 def _draw_means(axes: Axes, values: Floats, means: Floats, names: Sequence[str]) -> None:
-    edges = np.linspace(0, len(values), min(WORLD_BLOCKS, len(values)) + 1).astype(np.int64)
+    edges = np.linspace(0, len(values), min(ENVIRONMENT_BLOCKS, len(values)) + 1).astype(np.int64)
     faint = np.add.reduceat(values, edges[:-1]) / np.diff(edges)[:, None]
     for k, name in enumerate(names):
-        colour = KEYS[k % len(KEYS)]
+        colour = KEY_COLOURS[k % len(KEY_COLOURS)]
         axes.stairs(faint[:, k], edges, color=colour, alpha=0.3, linewidth=0.8, baseline=None)
         axes.plot(means[:, k], color=colour, linewidth=2, label=name, drawstyle="steps-post")
     axes.set_xlim(0, len(values))
     axes.set_ylim(bottom=0)
 
 
-def _draw_totals_by_window(axes: Axes, table: pl.DataFrame, sizes: Mapping[str, int]) -> None:
-    sums = {label: blocks(table, label, "realised_regret").sum(axis=1) for label in sizes}
+def _draw_totals_by_window(axes: Axes, results: Results, sizes: Mapping[str, int]) -> None:
+    colours = label_colours(results.experiment)
+    sums = {
+        label: block_sums(results.table, label, "realised_regret").sum(axis=1) for label in sizes
+    }
     means = [total.mean() for total in sums.values()]
     axes.plot(list(sizes.values()), means, color="#909090", linewidth=1, zorder=1)
     for (label, size), mean in zip(sizes.items(), means, strict=True):
         low, high = interval(sums[label][:, None])
-        axes.vlines(size, low, high, color=colour_of(label), linewidth=1.6)
-        axes.plot([size], [mean], "o", markersize=5, color=colour_of(label))
+        axes.vlines(size, low, high, color=colours[label], linewidth=1.6)
+        axes.plot([size], [mean], "o", markersize=5, color=colours[label])
     axes.set_xlabel("window w")
     axes.set_ylabel("total regret")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -312,6 +308,6 @@ def _draw_published(
 
 
 def _spread(number: int) -> Floats:
-    """Return offsets that keep dots apart, the same for the same number of dots."""
+    """Return vertical offsets that separate dots, the same for equal numbers of dots."""
     offsets: Floats = (np.arange(number, dtype=np.float64) * 0.618034 % 1 - 0.5) * 0.34
     return offsets

@@ -1,4 +1,4 @@
-"""Reports: one HTML file each, which needs no network and no other file."""
+"""Reports: HTML pages that work offline and need no other file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from thrifty import __version__
 from thrifty.experiments.claims import Claim
-from thrifty.experiments.findings import Finding, findings
-from thrifty.experiments.growth import bounds_of, growths, slope_of
+from thrifty.experiments.conclusions import Conclusion, draw_conclusions
+from thrifty.experiments.growth import log_log_slope, regret_growths, theorem_bounds
 from thrifty.experiments.measures import summaries
 from thrifty.experiments.reproduction import Reproduction
 from thrifty.experiments.results import Results
 from thrifty.experiments.spec import Entry, Experiment
-from thrifty.experiments.tuning import Choice, choices, worth
-from thrifty.figures.drawings import drawings_of, slug
+from thrifty.experiments.tuning import TunedParameters, best_parameters, gains_from_tuning
+from thrifty.figures.figure_list import figure_specs, slug
 from thrifty.files import atomic_write
 from thrifty.pages import captioned, note, page, table
 
@@ -27,76 +27,83 @@ PACKAGES = ("numpy", "numba", "polars", "plotly")
 
 
 def write_report(folder: Path, results: Results, command: str) -> Path:
-    """Write folder/report.html of one experiment; `command` is what made it."""
+    """Write FOLDER/report.html about one experiment; `command` is the command that made it."""
     title = results.experiment.title
-    body = [*_experiment(results), *_made_by(command, [results])]
+    body = [*_experiment(results), *_provenance(command, [results])]
     return _write(folder / REPORT, title, body)
 
 
-def write_paper_report(out: Path, done: Reproduction, command: str) -> Path:
-    """Write out/report.html: the paper as a whole, claim by claim and figure by figure."""
-    title = "Online Learning with Costly Features in Non-stationary Environments, reproduced"
+def write_paper_report(out: Path, paper: Reproduction, command: str) -> Path:
+    """Write OUT/report.html about the whole paper: conclusions, claims, tables and figures."""
+    title = "Online Learning with Costly Features in Non-stationary Environments: a reproduction"
     body = [
-        _links(done.all),
-        "<h2>What holds up, and what does not</h2>",
-        *_in_words(findings(done)),
-        "<h2>The paper's claims</h2>",
-        f'<div id="claims">{_claims(done.claims)}</div>',
+        _links(paper.all),
+        "<h2>What is confirmed, and what is not</h2>",
+        *_conclusions(draw_conclusions(paper)),
+        "<h2>Claims of the paper</h2>",
+        f'<div id="claims">{_claims(paper.claims)}</div>',
     ]
-    for results in done.all:
+    for results in paper.all:
         body += [f'<h2 id="{slug(results.experiment.id)}">{escape(results.experiment.title)}</h2>']
-        body += _choices(done) if results is done.judged else _experiment(results)
-    return _write(out / REPORT, title, [*body, *_made_by(command, done.all)])
+        body += _tuned(paper) if results is paper.tuned else _experiment(results)
+    return _write(out / REPORT, title, [*body, *_provenance(command, paper.all)])
 
 
 def _write(path: Path, title: str, body: Iterable[str]) -> Path:
-    with atomic_write(path, make_folder=True) as draft:
+    with atomic_write(path, make_folder=True, sync=False) as draft:
         draft.write_text(page(title, body), encoding="utf-8")
     return path
 
 
 def _experiment(results: Results) -> list[str]:
-    """Return the table of an experiment and all its figures."""
+    """Return the table and all figures of an experiment."""
     experiment = results.experiment
     parts = [f"<p><code>thrifty run {escape(experiment.id)}</code></p>"]
     if experiment.is_grid:
-        parts.append(_chosen(choices([results])))
+        parts.append(_tuned_parameters(best_parameters([results])))
     elif len(experiment.horizons) > 1:
-        parts.append(_growths(results))
+        parts.append(_growth(results))
     else:
         parts.append(_gains(results))
-    for drawing in drawings_of(results):
-        name = f"{slug(experiment.id)}-{drawing.name}"
-        parts.append(captioned(drawing.interactive(), name, drawing.caption))
+    for spec in figure_specs(results):
+        name = f"{slug(experiment.id)}-{spec.name}"
+        parts.append(captioned(spec.interactive(), name, spec.caption))
     return parts
 
 
 def _links(results: Sequence[Results]) -> str:
-    links = (
-        f'<a href="#{slug(it.experiment.id)}">{escape(it.experiment.id)}</a>' for it in results
-    )
+    ids = (result.experiment.id for result in results)
+    links = (f'<a href="#{slug(id_)}">{escape(id_)}</a>' for id_ in ids)
     return f"<nav>{' '.join(links)}</nav>"
 
 
-def _in_words(found: Sequence[Finding]) -> list[str]:
+def _conclusions(conclusions: Sequence[Conclusion]) -> list[str]:
     parts = []
-    for heading, holds in (("Holds up", True), ("Does not, or is undecided", False)):
-        items = "".join(f"<li>{escape(it.words)}</li>" for it in found if it.holds == holds)
+    for heading, confirms in (("Confirmed", True), ("Not confirmed, or undecided", False)):
+        items = "".join(
+            f"<li>{escape(conclusion.text)}</li>"
+            for conclusion in conclusions
+            if conclusion.confirms == confirms
+        )
         parts.append(f"<h3>{heading}</h3>\n<ul>{items}</ul>")
     return parts
 
 
 def _claims(claims: Sequence[Claim]) -> str:
-    rows = [[it.claim, it.measured, it.shown(it.value), it.interval, it.verdict] for it in claims]
-    headings = ("claim", "what was measured", "ours", "95 %", "verdict")
+    rows = [
+        [claim.claim, claim.measured, claim.format(claim.value), claim.interval, claim.verdict]
+        for claim in claims
+    ]
+    headings = ("claim", "measure", "value", "95 % interval", "verdict")
     return table(headings, rows, "words") + note(
-        "NCC-UCRL2 is the authors' program here. A claim holds if all of the interval over seeds "
-        "agrees with it, does not hold if none of it does, and is undecided otherwise."
+        "NCC-UCRL2 is the authors' program here. A claim holds if the whole interval over seeds "
+        "agrees with it, does not hold if the whole interval contradicts it, and is undecided "
+        "otherwise."
     )
 
 
 def _gains(results: Results) -> str:
-    printed = {entry.label: entry.published for entry in results.experiment.entries}
+    published = results.experiment.published_gains
     rows = [
         [
             row.policy,
@@ -108,104 +115,106 @@ def _gains(results: Results) -> str:
             f"{row.cost:,.0f}",
             f"{row.realised_regret:,.0f}",
             f"{row.wins:.0%}",
-            *_printed(printed.get(row.policy, ())),
+            *_published(published.get(row.policy, ())),
         ]
-        for row in summaries(results.table)
+        for row in summaries(results)
     ]
-    headings = ("policy", "gain", "95 %", "worst", "best", "reward", "cost", "regret")
+    headings = ("policy", "gain", "95 % interval", "worst", "best", "reward", "cost", "regret")
     return table((*headings, "wins", "authors", "their runs"), rows) + note(
-        "Gain is reward minus cost, the mean over seeds with its bootstrap interval, worst and "
-        "best seed; a policy wins a seed if none but the oracle gains more. Authors: the mean of "
-        "the totals that they printed, and these."
+        "Gain is reward minus cost: the mean over seeds with its 95 % bootstrap interval, the "
+        "worst and the best seed. Wins: share of the seeds in which no other policy except the "
+        "oracle gains more. Authors: mean of the totals that they printed, and the totals."
     )
 
 
-def _printed(gains: Sequence[float]) -> list[str]:
+def _published(gains: Sequence[float]) -> list[str]:
     if not gains:
         return ["", ""]
     return [f"{sum(gains) / len(gains):,.1f}", "; ".join(f"{gain:,.0f}" for gain in gains)]
 
 
-def _chosen(chosen: Sequence[Choice]) -> str:
+def _tuned_parameters(tuned: Sequence[TunedParameters]) -> str:
     rows = [
         [
-            it.policy,
-            _listed({name: it.params[name] for name in it.grid}),
-            _listed(it.reported),
-            f"{it.gain:,.1f}",
-            "" if it.runner_up is None else f"{it.runner_up:,.1f}",
-            str(it.candidates),
+            item.policy,
+            _format_params(item.chosen),
+            _format_params(item.reported),
+            f"{item.gain:,.1f}",
+            "" if item.runner_up is None else f"{item.runner_up:,.1f}",
+            str(item.candidates),
         ]
-        for it in chosen
+        for item in tuned
     ]
-    headings = ("policy", "chosen", "the paper's", "mean gain", "next best", "candidates")
+    headings = ("policy", "tuned", "paper", "mean gain", "second best", "candidates")
     return table(headings, rows, "words")
 
 
-def _choices(done: Reproduction) -> list[str]:
+def _tuned(paper: Reproduction) -> list[str]:
     rows = [
         [
             policy,
-            f"{it.mean:+,.1f}",
-            f"{it.low:+,.0f} to {it.high:+,.0f}",
-            f"{it.p_value:.4f}",
+            f"{change.mean:+,.1f}",
+            f"{change.low:+,.0f} to {change.high:+,.0f}",
+            f"{change.p_value:.4f}",
         ]
-        for policy, it in worth(done.chosen, done.judged).items()
+        for policy, change in gains_from_tuning(paper.tuned).items()
     ]
-    headings = ("policy", "gain with the tuned parameters minus the paper's", "95 %", "p")
-    return [_chosen(done.chosen), table(headings, rows), _gains(done.judged)]
+    headings = ("policy", "gain with tuned parameters minus the paper's", "95 % interval", "p")
+    return [_tuned_parameters(paper.tuned_parameters), table(headings, rows), _gains(paper.tuned)]
 
 
-def _growths(results: Results) -> str:
-    found, bounds = growths(results.table), bounds_of(results)
+def _growth(results: Results) -> str:
+    bounds = theorem_bounds(results)
     rows = [
         [
-            it.policy,
-            *(f"{value:,.0f}" for value in it.regret),
-            f"{it.slope:.2f}",
-            f"{it.slope_low:.2f} to {it.slope_high:.2f}",
+            growth.policy,
+            *(f"{value:,.0f}" for value in growth.regret),
+            f"{growth.slope:.2f}",
+            f"{growth.slope_low:.2f} to {growth.slope_high:.2f}",
         ]
-        for it in found
+        for growth in regret_growths(results)
     ]
     if bounds:
         values = (f"{value:,.0f}" for value in bounds.values())
-        rows.append(["bound of the theorem", *values, f"{slope_of(bounds):.2f}", ""])
+        rows.append(["bound of the theorem", *values, f"{log_log_slope(bounds):.2f}", ""])
     horizons = (f"T = {t:,}" for t in sorted(results.experiment.horizons))
-    return table(("expected regret", *horizons, "slope", "95 %"), rows)
+    return table(("expected regret", *horizons, "slope", "95 % interval"), rows)
 
 
-def _made_by(command: str, results: Sequence[Results]) -> list[str]:
+def _provenance(command: str, results: Sequence[Results]) -> list[str]:
     """Return everything that another person needs to make the same report."""
     return [
-        "<h2>How this was made</h2>",
-        f"<p>By <code>{escape(command)}</code>, with the versions below.</p>",
+        "<h2>How this report was made</h2>",
+        f"<p>With <code>{escape(command)}</code> and these versions:</p>",
         _versions(),
-        *(_parameters(it.experiment) for it in results),
+        *(_parameters(result.experiment) for result in results),
     ]
 
 
 def _parameters(experiment: Experiment) -> str:
-    rounds = ", ".join(f"{t:,}" for t in experiment.horizons) or "to the end"
+    rounds = ", ".join(f"{t:,}" for t in experiment.horizons) or "all"
     rows = [
-        ["world", experiment.world, _listed(experiment.world_params)],
+        ["environment", experiment.environment, _format_params(experiment.environment_params)],
         ["rounds", rounds, ""],
-        ["seeds", in_words(sorted(experiment.seeds)), ""],
+        ["seeds", format_seeds(sorted(experiment.seeds)), ""],
     ]
-    grids = dict.fromkeys((it.policy, it.grid) for it in experiment.entries)
-    for policy, grid in grids:
-        entries = [it for it in experiment.entries if (it.policy, it.grid) == (policy, grid)]
+    groups = dict.fromkeys((entry.policy, entry.grid) for entry in experiment.entries)
+    for policy, grid in groups:
+        entries = [
+            entry for entry in experiment.entries if (entry.policy, entry.grid) == (policy, grid)
+        ]
         if grid:
-            rows.append([f"{policy}, a grid", policy, _listed(_values(entries))])
+            rows.append([f"{policy} (grid)", policy, _format_params(_grid_values(entries))])
         else:
-            rows += [[it.label, it.policy, _listed(it.params)] for it in entries]
-    head = f"<h3>{escape(experiment.id)}</h3>"
-    return head + table(("", "", "parameters"), rows, "words")
+            rows += [[entry.label, entry.policy, _format_params(entry.params)] for entry in entries]
+    heading = f"<h3>{escape(experiment.id)}</h3>"
+    return heading + table(("", "name", "parameters"), rows, "words")
 
 
-def _values(entries: Sequence[Entry]) -> dict[str, Any]:
-    """Return every parameter of a grid: its value, or its values where there are several."""
+def _grid_values(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return all parameters of a grid: the list of values, or the one value of a fixed one."""
     return {
-        name: list(dict.fromkeys(it.params[name] for it in entries))
+        name: list(dict.fromkeys(entry.params[name] for entry in entries))
         if name in entries[0].grid
         else value
         for name, value in entries[0].params.items()
@@ -218,14 +227,14 @@ def _versions() -> str:
     return table(("package", "version"), rows, "words")
 
 
-def _listed(params: Mapping[str, Any]) -> str:
+def _format_params(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} = {value}" for key, value in params.items())
 
 
-def in_words(seeds: Sequence[int]) -> str:
-    """Return seeds as a range if they are one.
+def format_seeds(seeds: Sequence[int]) -> str:
+    """Return seeds as text, as a range if possible.
 
-    >>> in_words([0, 1, 2]), in_words([3, 7])
+    >>> format_seeds([0, 1, 2]), format_seeds([3, 7])
     ('0 to 2', '3, 7')
     """
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):

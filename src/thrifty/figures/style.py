@@ -1,9 +1,8 @@
-"""How figures look: one colour per policy everywhere, and settings fit for print."""
+"""Style of figures: one colour per policy everywhere, and settings for print."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
@@ -15,11 +14,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from thrifty.experiments.spec import Experiment
+
 COLOURS: Mapping[str, str] = MappingProxyType(
     {
         "oracle": "#000000",
         "scout": "#332288",
         "ncc-ucrl2": "#D55E00",
+        "ncc-ucrl2-published": "#D55E00",
+        "ncc-ucrl2-repaired": "#D55E00",
         "sw-ucb": "#56B4E9",
         "ucb1": "#0072B2",
         "ps-linucb": "#009E73",
@@ -29,21 +32,30 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "uniform": "#999999",
     }
 )
-"""By the beginning of a policy's label; the palette of Okabe and Ito, and three that go with it."""
+"""Colour by registered name of the policy: the palette of Okabe and Ito, and three more."""
 
 SPARE = ("#117733", "#999933", "#AA4499", "#44AA99", "#661100")
-"""For policies of other names: P. Tol's muted palette."""
+"""Colours of other policies: P. Tol's muted palette."""
 
-KEYS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-"""For actions and features, in their order."""
+KEY_COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#999999",
+)
+"""Colours of actions and features, in their order."""
 
-DASHES = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
-"""For policies that share a colour, in their order."""
+DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+"""Line styles of policies that share a colour, in their order."""
 
 BOUND: Mapping[str, Any] = MappingProxyType(
     {"color": "#505050", "linestyle": (0, (1, 1)), "linewidth": 2.2}
 )
-"""The line of a theorem's bound."""
+"""Line style of a theorem's bound."""
 
 CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -51,14 +63,13 @@ CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "prices": {"color": "#505050", "linestyle": (0, (5, 2)), "linewidth": 0.9},
     }
 )
-"""The lines of changes, where those of rewards and of prices are told apart."""
+"""Line styles of changes, where rewards and prices are distinguished."""
 
-SURFACE = "cividis"
-"""The colours of heat maps, which every kind of colour vision can order."""
+HEAT_MAP = "cividis"
+"""Colour map of heat maps; it can be read with every kind of colour vision."""
 
-WINDOW = re.compile(r"^w = (\d+)$")
-WINDOWS = (100, 1500)
-"""Labels of windows, and those that get the darkest and the brightest colour."""
+WINDOW_RANGE = (100, 1500)
+"""Windows with the darkest and the brightest colour."""
 
 SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
@@ -84,54 +95,55 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 
 @contextmanager
 def print_quality() -> Iterator[None]:
-    """Set what print needs, and afterwards everything as it was; also a decorator."""
-    settings: Any = dict(SETTINGS)  # its own hints want every key spelt out as a literal
+    """Apply the settings for print, and restore the previous ones at the end; also a decorator."""
+    settings: Any = dict(SETTINGS)  # matplotlib's type hints list every key as a literal
     with matplotlib.rc_context(settings):
         yield
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of this size in inches, which no global list knows."""
+    """Return an empty figure of this size in inches, which pyplot does not keep open."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
-def colour_of(label: str) -> str:
-    """Return the colour of a policy: by the beginning of its label, else by its whole label.
+def policy_colour(policy: str) -> str:
+    """Return the colour of a policy by its registered name.
 
-    Windows, "w = NUMBER", are the brighter the longer they are.
-
-    >>> colour_of("NCC-UCRL2, text") == colour_of("ncc-ucrl2")
+    >>> policy_colour("ncc-ucrl2-repaired") == policy_colour("ncc-ucrl2")
     True
-    >>> colour_of("my own") == colour_of("my own")
+    >>> policy_colour("my own") == policy_colour("my own")
     True
     """
-    for prefix, colour in COLOURS.items():
-        if label.lower().startswith(prefix):
-            return colour
-    window = WINDOW.match(label)
-    if window:
-        return _colour_of_window(int(window[1]))
-    return SPARE[crc32(label.encode()) % len(SPARE)]
+    return COLOURS.get(policy) or SPARE[crc32(policy.encode()) % len(SPARE)]
 
 
-def _colour_of_window(window: int) -> str:
-    place = np.log(max(window, 1) / WINDOWS[0]) / np.log(WINDOWS[1] / WINDOWS[0])
+def label_colours(experiment: Experiment) -> dict[str, str]:
+    """Return the colour of every policy of an experiment, by label.
+
+    If the policies differ in their window only, longer windows are brighter.
+    """
+    windows = experiment.windows
+    if windows:
+        return {label: _window_colour(window) for label, window in windows.items()}
+    return {entry.label: policy_colour(entry.policy) for entry in experiment.entries}
+
+
+def _window_colour(window: int) -> str:
+    low, high = WINDOW_RANGE
+    place = np.log(max(window, 1) / low) / np.log(high / low)
     return to_hex(matplotlib.colormaps["viridis"](0.9 * float(np.clip(place, 0, 1))))
 
 
-def strokes(labels: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return colour and line style by label; those that share a colour are dashed differently.
-
-    >>> [stroke["linestyle"] for stroke in strokes(["UCB1", "UCB1, again"]).values()]
-    ['solid', (0, (5, 1.5))]
-    """
+def line_styles(experiment: Experiment, labels: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return colour and line style by label; policies that share a colour get different dashes."""
+    colours = label_colours(experiment)
     used: dict[str, int] = {}
-    result: dict[str, dict[str, Any]] = {}
+    styles: dict[str, dict[str, Any]] = {}
     for label in labels:
-        colour = colour_of(label)
+        colour = colours[label]
         dash = DASHES[used.get(colour, 0) % len(DASHES)]
-        result[label] = {"color": colour, "linestyle": dash}
+        styles[label] = {"color": colour, "linestyle": dash}
         used[colour] = used.get(colour, 0) + 1
-    return result
+    return styles

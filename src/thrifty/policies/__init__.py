@@ -53,12 +53,29 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "uniform": Uniform,
     }
 )
-"""Names of policies, the same everywhere: in `simulate`, in files and on the command line."""
+"""Policies by name. `simulate`, `Agent`, files and the command line use these names."""
 
 
 def policy_named(name: str) -> Callable[..., Policy]:
-    """Return what makes the policy called `name`.
+    """Return the class or function that makes a policy.
 
+    Parameters
+    ----------
+    name : str
+        Name in `POLICIES`.
+
+    Returns
+    -------
+    callable
+        Call it as `make(problem, seed=..., **parameters)`.
+
+    Raises
+    ------
+    UnknownName
+        If there is no policy with this name.
+
+    Examples
+    --------
     >>> policy_named("ucb1") is UCB1
     True
     """
@@ -69,8 +86,20 @@ def policy_named(name: str) -> Callable[..., Policy]:
 
 
 def registered_name(policy: Policy) -> str | None:
-    """Return the name under which the policy's class is registered, if it is.
+    """Return the name under which a policy's class is registered.
 
+    Parameters
+    ----------
+    policy : Policy
+        Any policy.
+
+    Returns
+    -------
+    str or None
+        Name in `POLICIES`, or None if the class is not registered.
+
+    Examples
+    --------
     >>> from thrifty.problem import Problem
     >>> registered_name(UCB1(Problem.anonymous((2,), 2)))
     'ucb1'

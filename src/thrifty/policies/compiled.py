@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from thrifty.environments.replay import Replay
 from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.kernels.runtime import loop, single_call
-from thrifty.kernels.runtime.steps import STEPS
+from thrifty.kernels.runtime.steps import BoundSteps
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, as_array
@@ -34,45 +34,54 @@ class CompiledPolicy(Policy):
     added: ClassVar[frozenset[str]] = frozenset()
     """The names of arrays that states saved by earlier releases do not have."""
     _state: NamedTuple
-    _held: tuple[NamedTuple, Any] | None = None
+    _bound: tuple[NamedTuple, BoundSteps] | None = None
 
     def _choose_features(self, known: Observation) -> Purchase:
         mask = np.empty(self.problem.n_features, dtype=np.bool_)
         draws = self._draws(self.feature_draws)
-        purpose = single_call.features_chosen(self._hold(), known.codes, draws, mask)
+        steps = self._steps
+        purpose = single_call.choose_features(
+            steps.choose_features, steps.state, known.codes, draws, mask
+        )
         return Purchase.unchecked(mask, purpose)
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         draws = self._draws(self.action_draws)
-        return single_call.action_chosen(
-            self._hold(), observation.codes, available, draws, observation.purpose
+        steps = self._steps
+        seen = (observation.codes, available, draws, observation.purpose)
+        return single_call.choose_action(
+            steps.choose_action, steps.values_for_action, steps.state, *seen
         )
 
     def _update(
         self, observation: Observation, action: int, reward: float, outcome: int | None
     ) -> None:
         del outcome  # rewards are all that these policies learn from
+        steps = self._steps
         seen = (observation.codes, observation.costs, action, reward, observation.purpose)
-        while not single_call.learnt(self._hold(), *seen):
+        while not single_call.update(steps.update, steps.has_room, steps.state, *seen):
             self._grow()
+            steps = self._steps
 
     def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:
-        if STEPS[type(self._state)].action_values is None:
+        steps = self._steps
+        if not steps.have_values:
             return None
-        return single_call.values(self._hold(), observation.codes)
+        return single_call.action_values(steps.action_values, steps.state, observation.codes)
 
-    def _hold(self) -> Any:
-        """Return the state as single calls want it."""
-        if self._held is None or self._held[0] is not self._state:
-            self._held = (self._state, single_call.hold(self._state))
-        return self._held[1]
+    @property
+    def _steps(self) -> BoundSteps:
+        """The steps on the present state."""
+        if self._bound is None or self._bound[0] is not self._state:
+            self._bound = (self._state, BoundSteps(self._state))
+        return self._bound[1]
 
     def _draws(self, number: int) -> NDArray[np.float64]:
         return self.rng.random(number) if number else NO_DRAWS
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the pointer: a copy has arrays of its own."""
-        return {name: value for name, value in vars(self).items() if name != "_held"}
+        """Return everything but the bound steps, because a copy has its own arrays."""
+        return {name: value for name, value in vars(self).items() if name != "_bound"}
 
     def run_compiled(self, world: Replay, out: Record) -> None:
         """Play the first rounds of `world`, as many as `out` holds, and record them there.
@@ -81,11 +90,23 @@ class CompiledPolicy(Policy):
         """
         n = self.feature_draws
         rounds = len(out[1])
-        tables = (world.contexts, world.rewards, world.costs, world.free, world.sales)
         numbers = self.rng.random((rounds, n + self.action_draws))
-        draws = (np.ascontiguousarray(numbers[:, :n]), np.ascontiguousarray(numbers[:, n:]))
+        observed, actions, rewards, costs = out
+        tables = loop.Tables(
+            contexts=np.ascontiguousarray(world.contexts),
+            rewards=np.ascontiguousarray(world.rewards),
+            costs=np.ascontiguousarray(world.costs),
+            free=world.free,
+            sales=world.sales,
+            feature_draws=np.ascontiguousarray(numbers[:, :n]),
+            action_draws=np.ascontiguousarray(numbers[:, n:]),
+            observed=observed,
+            actions=actions,
+            gained=rewards,
+            paid=costs,
+        )
         reached = 0
-        while (reached := loop.run(self._state, tables, draws, reached, out)) < rounds:
+        while (reached := loop.play_rounds(self._steps, tables, reached)) < rounds:
             self._grow()
         self.rounds += rounds
 

@@ -1,4 +1,4 @@
-"""Epsilon-greedy: the best mean so far, and now and then any action."""
+"""Epsilon-greedy: the action with the best mean so far, and sometimes a random one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from thrifty.seeds import Seed
 
 
 class EpsilonGreedy(CompiledPolicy):
-    """Buys nothing; takes any action with probability epsilon, else the first of largest mean.
+    """Buy nothing; take a random action with probability epsilon, else the one with the best mean.
 
-    Means start at 0.
+    Means start at 0, and ties go to the first action.
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    epsilon : float
+        Probability of a random action.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> from thrifty.rounds import Observation
     >>> policy = EpsilonGreedy(Problem.anonymous(levels=(2,), n_actions=2), epsilon=0.0)
     >>> nothing = Observation(codes=[-1], costs=[float("nan")])

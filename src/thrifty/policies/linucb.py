@@ -1,4 +1,4 @@
-"""LinUCB: optimism on one ridge regression per action."""
+"""LinUCB: upper confidence bounds on one ridge regression per action."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ ENCODINGS = Choice("ordinal", "one-hot")
 
 
 class LinUCB(CompiledPolicy):
-    """Buys everything and takes the first maximum of theta_a . x + alpha sqrt(x' A_a^-1 x).
+    """LinUCB: buy everything, take the first maximum of theta_a . x + alpha sqrt(x' A_a^-1 x).
 
-    x is the codes counted from 1 ("ordinal", as in the authors' program: no intercept) or an
-    indicator per level ("one-hot"). A starts as I and b as 0; a sample adds x x' and r x.
+    A starts as the identity and b as 0; each sample adds x x' to A and r x to b.
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    alpha : float
+        Weight of the confidence term.
+    encoding : str
+        "ordinal": x contains the codes, counted from 1, without an intercept, as in the authors'
+        program. "one-hot": x contains an indicator for each level.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> from thrifty.rounds import Observation
     >>> policy = LinUCB(Problem.anonymous(levels=(2,), n_actions=2), alpha=1.0)
     >>> seen = Observation(codes=[0], costs=[0.1])

@@ -1,4 +1,4 @@
-"""NCC-UCRL2, the paper's algorithm."""
+"""NCC-UCRL2: the algorithm of the paper."""
 
 from __future__ import annotations
 
@@ -13,39 +13,64 @@ from thrifty.seeds import Seed
 
 
 class NCCUCRL2(CompiledPolicy):
-    """Buys the set of largest optimistic gain (18) and acts by the largest optimistic reward (19).
+    """NCC-UCRL2: buy the set with the largest optimistic gain, then act optimistically.
 
-    Rewards r~ = r_hat + C(a, psi; w) and costs c~ = c_hat - C(i; w) (15) are estimated from the
-    last rounds, probabilities of partial states (13) from all; Problem (17) is solved in closed
-    form, and only sets bought inside the window are ever looked at one by one.
+    The set maximises the optimistic gain (18), the action the optimistic reward (19). Rewards
+    r~ = r_hat + C(a, psi; w) and costs c~ = c_hat - C(i; w) (15) are estimated from the last
+    rounds, probabilities of partial states (13) from all rounds. Problem (17) is solved in closed
+    form, and only sets bought inside the window are evaluated one by one.
 
-    The defaults are the paper's text. What the authors' program does differently has a name:
+    The defaults follow the text of the paper. `cost_range`, `sweep_first`, `simplex`,
+    `whole_window` and `last_tie` are the differences of the authors' program, which `published`
+    sets all together. `unseen`, the three scales, `clip` and `observed_range` repair the
+    algorithm (see `repaired`).
 
-    - `cost_range`: C(i; w) is at most this, instead of 1 (theirs: 0.05, the range of mean costs).
-    - `sweep_first`: the first 2^D rounds buy every subset once, in binary counting order, and act
-      at random; their observations count for the bought set only, not for its subsets.
-    - `simplex=False`: q in (17) sums to 1 but may be negative.
-    - `whole_window`: the last w rounds count, instead of t - w < tau < t, which are w - 1.
-    - `last_tie`: of several best actions the last one, or any if all tie; otherwise any of the
-      best. (Of several best sets the first in binary counting order, always.)
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    horizon : int
+        Number of rounds T in the confidence radii. You may play longer, without their guarantee.
+    window : int
+        Length of the window in rounds, w. A window longer than the horizon is cut to the horizon.
+    delta : float
+        Error probability of the confidence radii.
+    cost_range : float
+        Upper limit of C(i; w). In the authors' program it is 0.05, the range of mean costs.
+    sweep_first : bool
+        True buys every subset once in the first 2^D rounds, in binary counting order, and takes
+        random actions. These observations count for the bought set only, not for its subsets.
+    simplex : bool
+        False allows q in (17) to be negative; it still sums to 1.
+    unseen_mass : bool
+        True takes the numerator max{1, count} of (13) literally: a state that was never seen gets
+        the probability of a state seen once. Then probabilities add up to more than 1, (17) may
+        have no solution, and the nearest points of the simplex are used. By default a state that
+        was never seen has probability 0, as in the authors' program.
+    whole_window : bool
+        True uses the last w rounds. By default t - w < tau < t, which are w - 1 rounds.
+    last_tie : bool
+        True takes the last of several best actions, or a random one if all actions tie. By default
+        a random one of the best. Of several best sets, the first in binary counting order is
+        always taken.
+    unseen : float, optional
+        Value of an action in a partial state in which it has no reward inside the window. By
+        default the radius of a count of 0.
+    reward_scale : float
+        Factor of the confidence radius of rewards.
+    cost_scale : float
+        Factor of the confidence radius of costs.
+    probability_scale : float
+        Factor of the confidence radius of probabilities. 0 uses the frequencies themselves.
+    clip : bool
+        True limits r~ to 1. By default only its radius is limited.
+    observed_range : bool
+        True measures the radius of costs in units of the range of all costs paid so far.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
 
-    `unseen_mass` is the one reading of the text that is not the default: taken literally, the
-    numerator max{1, count} of (13) gives a state never seen the probability of one seen once, so
-    that probabilities add up to more than 1 and (17) may have no solution; then the nearest points
-    of the simplex count. By default a state never seen has probability 0, as in the program.
-
-    What repairs the algorithm, all together, has names as well (see `repaired`):
-
-    - `unseen`: what an action is worth in a partial state in which it has no reward inside the
-      window, instead of the radius of a count of 0.
-    - `reward_scale`, `cost_scale`, `probability_scale`: each radius is multiplied by its scale. A
-      `probability_scale` of 0 leaves no ball: the frequencies themselves count.
-    - `clip`: r~ is at most 1, instead of its radius.
-    - `observed_range`: the radius of costs is in units of the range of all costs paid so far.
-
-    `horizon` is T of the confidence radii; playing on beyond it is possible, without their
-    guarantee. A window longer than the horizon holds as many rounds as the horizon.
-
+    Examples
+    --------
     >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
     >>> policy = NCCUCRL2(problem, horizon=1000, window=100, delta=0.05)
     >>> policy.choose_features().mask.tolist()  # every cost may be as low as -1: buy everything
@@ -127,7 +152,28 @@ class NCCUCRL2(CompiledPolicy):
         cost_range: float = 0.05,
         seed: Seed = None,
     ) -> NCCUCRL2:
-        """Return the policy of the authors' program: every difference from the text at once."""
+        """Make the policy of the authors' program, with all its differences from the text.
+
+        Parameters
+        ----------
+        problem : Problem
+            Features and actions.
+        horizon : int
+            Number of rounds T in the confidence radii.
+        window : int
+            Length of the window in rounds, w.
+        delta : float
+            Error probability of the confidence radii.
+        cost_range : float
+            Upper limit of C(i; w).
+        seed : int, SeedSequence, Generator or None
+            Source of all randomness.
+
+        Returns
+        -------
+        NCCUCRL2
+            The policy.
+        """
         return cls(
             problem,
             horizon=horizon,
@@ -155,11 +201,39 @@ class NCCUCRL2(CompiledPolicy):
         probability_scale: float = 0.0,
         seed: Seed = None,
     ) -> NCCUCRL2:
-        """Return the policy of the same structure whose optimism is no larger than it can bear.
+        """Make the repaired policy: the same structure with scaled-down confidence bonuses.
 
+        Parameters
+        ----------
+        problem : Problem
+            Features and actions.
+        horizon : int
+            Number of rounds T in the confidence radii.
+        window : int
+            Length of the window in rounds, w.
+        delta : float
+            Error probability of the confidence radii.
+        unseen : float
+            Value of an action in a partial state in which it has no reward inside the window.
+        reward_scale : float
+            Factor of the confidence radius of rewards.
+        cost_scale : float
+            Factor of the confidence radius of costs.
+        probability_scale : float
+            Factor of the confidence radius of probabilities.
+        seed : int, SeedSequence, Generator or None
+            Source of all randomness.
+
+        Returns
+        -------
+        NCCUCRL2
+            The policy.
+
+        Examples
+        --------
         >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
         >>> policy = NCCUCRL2.repaired(problem, horizon=1000)
-        >>> policy.choose_features().mask.tolist()  # nothing is known to be better than nothing
+        >>> policy.choose_features().mask.tolist()  # no set looks better than buying nothing
         [False, False]
         """
         return cls(

@@ -1,4 +1,4 @@
-"""The oracle: it knows the truth, and is here to be compared with."""
+"""The oracle, which knows the truth: the reference for regret."""
 
 from __future__ import annotations
 
@@ -11,14 +11,25 @@ from thrifty.seeds import Seed
 
 
 class Oracle(CompiledPolicy):
-    """Buys the best set and takes the best action of equation (5), period by period.
+    """Buy the best set and take the best action of equation (5), period by period.
 
-    It needs the truth of a simulated world, so it is of no use outside of a simulation. If the
-    planned action is not available, it takes the first one that is.
+    The oracle needs the true means, so it exists in simulations only. If the planned action is not
+    available, it takes the first one that is.
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    truth : Truth
+        True means of the environment.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> from thrifty.environments import Replay
-    >>> world = Replay(contexts=[[0], [1]], rewards=[[1, 0], [0, 1]], costs=[[0.1], [0.1]])
-    >>> Oracle(world.problem, truth=world.truth).choose_features().mask.tolist()
+    >>> replay = Replay(contexts=[[0], [1]], rewards=[[1, 0], [0, 1]], costs=[[0.1], [0.1]])
+    >>> Oracle(replay.problem, truth=replay.truth).choose_features().mask.tolist()
     [True]
     """
 
@@ -29,6 +40,6 @@ class Oracle(CompiledPolicy):
         if theirs != ours:
             raise InvalidParameter(
                 f"a truth about (levels, actions) = {theirs} for a problem of {ours}: give the "
-                "truth of a world with this problem."
+                "truth of an environment with this problem."
             )
         self._state = kernel.initial(truth.oracle_plan, problem.n_actions)

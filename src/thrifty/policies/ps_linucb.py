@@ -1,4 +1,4 @@
-"""PS-LinUCB: LinUCB for worlds that change abruptly."""
+"""PS-LinUCB: LinUCB with a test for abrupt changes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,28 @@ from thrifty.seeds import Seed
 
 
 class PSLinUCB(CompiledPolicy):
-    """Buys everything and scores like LinUCB, from the samples since the last change it noticed.
+    """LinUCB on the samples since the last detected change.
 
-    An action's last omega samples are compared with what the ones before predict; if the mean
-    error is delta or more, the ones before are dropped.
+    The last omega samples of an action are compared with the predictions of the samples before. If
+    the mean error is delta or more, the samples before are dropped.
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    alpha : float
+        Weight of the confidence term.
+    omega : int
+        Number of samples in the test for a change.
+    delta : float
+        Mean error from which on a change is detected.
+    encoding : str
+        "ordinal" or "one-hot", as in `LinUCB`.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> PSLinUCB(Problem.anonymous(levels=(2,), n_actions=2)).choose_features().mask.tolist()
     [True]
     """

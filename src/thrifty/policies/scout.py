@@ -1,4 +1,4 @@
-"""Scout, Thrifty's own policy: close to the oracle, with nothing to tune."""
+"""Scout, Thrifty's own policy, which needs no tuning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,17 @@ EVENTS = ("restart", "regime restored", "row forgotten", "price alarm")
 
 @dataclass(frozen=True)
 class ScoutEvent:
-    """Something that Scout noticed after so many rounds; a price alarm is about a feature."""
+    """A change that Scout detected.
+
+    Parameters
+    ----------
+    round : int
+        Number of rounds learnt before the event.
+    kind : str
+        "restart", "regime restored", "row forgotten" or "price alarm".
+    feature : str or None
+        Feature of a price alarm.
+    """
 
     round: int
     kind: str
@@ -33,21 +43,33 @@ class ScoutEvent:
 
 
 class Scout(CompiledPolicy):
-    """Explores blind and wide, exploits the set worth most, and starts afresh after a change.
+    """Scout: buy the set of features with the best estimated gain, and explore after changes.
 
-    In most rounds Scout buys the set of features that is worth most now and acts by it. In a few it
-    buys every feature that might pay for itself and acts blindly: such a round is an unbiased
-    sample for all sets at once, and tells which features matter. Rewards that are worse than
-    predicted make it forget and explore anew; former regimes are recognised; prices that jump are
-    looked at again. Where values are known for free, the set is the one worth most given them. The
-    page "How Scout decides" has the maths.
+    In most rounds Scout buys the set of features with the largest estimated gain and takes the best
+    action given their values. In a few rounds it explores: it buys every feature that might be
+    worth its price and takes a random action. Such a round is an unbiased sample for all sets at
+    once, and shows which features matter. If rewards are worse than predicted, Scout forgets what
+    it has learnt and explores again. It recognises earlier regimes, and buys features again whose
+    prices have changed. If values are known for free, it chooses the best set given these values.
+    The page "Scout" explains the maths.
 
-    There is nothing to tune. `max_features` is the largest number of features that a round may
-    buy. `budget` is what a round may spend on average: after t rounds at most t times the budget
-    has been spent, and the price of one round more; when it is gone Scout buys nothing until it has
-    recovered (rounds of kind "save"). With `recall=False` former regimes are not recognised, to see
-    what that is worth.
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    max_features : int, optional
+        Largest number of features bought in a round. By default there is no limit.
+    budget : float, optional
+        Average cost allowed per round. After t rounds Scout has spent at most t times the budget
+        plus the price of one round. When the budget is used up, it buys nothing until it has
+        recovered (rounds of kind "save"). By default there is no limit.
+    recall : bool
+        False switches off the recognition of earlier regimes, to measure its value.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
 
+    Examples
+    --------
     >>> problem = Problem.anonymous(levels=(2, 3), n_actions=2)
     >>> scout = Scout(problem, seed=1)
     >>> scout.choose_features().mask.tolist()  # nothing is known yet, so it explores
@@ -79,7 +101,7 @@ class Scout(CompiledPolicy):
 
     @property
     def events(self) -> tuple[ScoutEvent, ...]:
-        """What was noticed, oldest first: restarts, price alarms and the like; the last 256."""
+        """The last 256 detected changes, oldest first."""
         happened, rows = int(self._state.happened[0]), self._state.events
         return tuple(
             self._event(rows[k % len(rows)].tolist())
@@ -93,12 +115,26 @@ class Scout(CompiledPolicy):
     def reasons(
         self, purchase: Purchase, known: Observation | None = None
     ) -> Callable[[], dict[str, Any]]:
-        """Say why it bought: the kind of round, how sure it is, and the sets that it compared."""
+        """Explain the purchase that Scout has just chosen.
+
+        Parameters
+        ----------
+        purchase : Purchase
+            The purchase that `choose_features` returned.
+        known : Observation, optional
+            What was known when it was chosen.
+
+        Returns
+        -------
+        callable
+            Returns `kind` (the kind of round), `set_in_use`, `certainty`, and `considered`: the
+            sets that Scout compared, each with `features`, `value`, `reward`, `price` and `weight`.
+        """
         state, book = self._state, self._state.book[0]
         compared = int(state.comparison.compared[0])
         worth = state.comparison.worth[:compared].copy()
         if known is not None and compared and known.mask.any():
-            worth = kernel.worth_given(state, known.codes)
+            worth = kernel.worth_given(self._steps.argument, known.codes.copy())
         candidates = state.comparison.candidates[:compared]
         return partial(
             _reasons,
@@ -113,7 +149,7 @@ class Scout(CompiledPolicy):
 
 
 def _set_in_use(state: ScoutState, purpose: int) -> int:
-    """Return the mask of the set that a purpose was made for."""
+    """Return the mask of the set that was in use when a purpose was made."""
     place = purpose % kernel.GIVEN // kernel.KINDS % len(state.subsets.masks)
     return int(state.subsets.masks[place])
 
@@ -130,7 +166,7 @@ def _reasons(
     rows = zip(masks.tolist(), worth.tolist(), weights.tolist(), strict=True)
     considered = [
         {
-            "features": _named(names, mask),
+            "features": _feature_names(names, mask),
             "value": value - price,
             "reward": value,
             "price": price,
@@ -140,12 +176,12 @@ def _reasons(
     ]
     return {
         "kind": kind,
-        "set_in_use": _named(names, in_use),
+        "set_in_use": _feature_names(names, in_use),
         "certainty": certainty,
-        "considered": sorted(considered, key=lambda it: -it["value"]),
+        "considered": sorted(considered, key=lambda candidate: -candidate["value"]),
     }
 
 
-def _named(names: tuple[str, ...], mask: int) -> list[str]:
+def _feature_names(names: tuple[str, ...], mask: int) -> list[str]:
     n = len(names)
     return [name for i, name in enumerate(names) if mask >> (n - 1 - i) & 1]

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from thrifty.kernels.ncc import sim_oos as kernel
 from thrifty.kernels.ncc.partial_states import GROWING, MAX_FEATURES
-from thrifty.kernels.runtime.steps import STEPS
+from thrifty.kernels.runtime import single_call
 from thrifty.parameters import FLAG, Real
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit, require_prices
 from thrifty.problem import Problem
@@ -14,19 +14,32 @@ from thrifty.seeds import Seed
 
 
 class SimOOS(CompiledPolicy):
-    """Follows a plan (what to buy, what to do) for an episode, then makes a new one.
+    """Sim-OOS: follow a plan of purchases and actions for an episode, then make a new plan.
 
-    **The one policy that is told prices beforehand.** It was made for a fixed price list, and the
-    paper's authors hand it each round's own prices; `play` and `simulate` do the same, through
-    `read_price_list`; a list holds until the next one. Before the first, the last price paid for
-    a feature stands in.
+    **This is the only policy that gets prices in advance.** It was designed for a fixed price list,
+    and the paper's authors give it the prices of each round; `play` and `simulate` do the same,
+    through `read_price_list`. A list is valid until the next one. Before the first list, the last
+    price paid for a feature is used.
 
-    The first 2^D rounds buy every subset once and act at random. An episode ends when some count
-    N(a, psi) has doubled since its start. The plan takes r~ = r_hat + min{1,
-    sqrt(log(20 Psi_tot A t^5 / delta) / 2N)} (1 for a pair never tried) and state probabilities
-    within min{1, sqrt(10 Psi_tot log(4t / delta) / N(I))} of the estimate; an action never tried
-    in the partial state at hand goes first. `simplex` as in `NCCUCRL2`.
+    The first 2^D rounds buy every subset once and take random actions. An episode ends when some
+    count N(a, psi) has doubled since its start. The plan uses r~ = r_hat + min{1,
+    sqrt(log(20 Psi_tot A t^5 / delta) / 2N)} (1 for a pair that was never tried) and state
+    probabilities within min{1, sqrt(10 Psi_tot log(4t / delta) / N(I))} of the estimate. An action
+    that was never tried in the current partial state is tried first.
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    delta : float
+        Error probability of the confidence radii.
+    simplex : bool
+        False allows negative probabilities, as in `NCCUCRL2`.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> policy = SimOOS(Problem.anonymous(levels=(2, 2), n_actions=2), seed=0)
     >>> policy.choose_features().mask.tolist()
     [False, False]
@@ -53,8 +66,17 @@ class SimOOS(CompiledPolicy):
         )
 
     def read_price_list(self, prices: ArrayLike) -> None:
-        """Take the prices now in force, one per feature, for the next plan."""
-        STEPS[type(self._state)].read_prices(self._state, require_prices(self.problem, prices))
+        """Set the current prices, for the next plan.
+
+        Parameters
+        ----------
+        prices : array_like of float, shape (D,)
+            Price of each feature, on the policy's scale.
+        """
+        steps = self._steps
+        single_call.read_prices(
+            steps.read_prices, steps.state, require_prices(self.problem, prices)
+        )
 
     def _grow(self) -> None:
         self._state = kernel.grow(self._state)

@@ -1,4 +1,4 @@
-"""SW-UCB: UCB on each action's last rewards."""
+"""SW-UCB: UCB on a sliding window of each action's rewards."""
 
 from __future__ import annotations
 
@@ -10,11 +10,25 @@ from thrifty.seeds import Seed
 
 
 class SWUCB(CompiledPolicy):
-    """Buys nothing and takes the first maximum of mean + sqrt(alpha log(min(t + 1, tau)) / n).
+    """Sliding-window UCB: buy nothing, use only the last rewards of each action.
 
-    Mean and n are those of the action's own last tau rewards (tau per action, as in the authors'
-    program, not tau rounds); an action never taken comes first.
+    The policy takes the first maximum of mean + sqrt(alpha log(min(t + 1, tau)) / n). Mean and n
+    refer to the action's own last tau rewards (tau per action, as in the authors' program, not tau
+    rounds). An action that was never taken comes first.
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    alpha : float
+        Weight of the confidence term.
+    tau : int
+        Number of rewards remembered for each action.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> from thrifty.rounds import Observation
     >>> policy = SWUCB(Problem.anonymous(levels=(2,), n_actions=2), alpha=0.1, tau=2)
     >>> nothing = Observation(codes=[-1], costs=[float("nan")])

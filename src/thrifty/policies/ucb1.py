@@ -1,4 +1,4 @@
-"""UCB1: optimism on each action's mean reward."""
+"""UCB1: upper confidence bounds on each action's mean reward."""
 
 from __future__ import annotations
 
@@ -10,10 +10,22 @@ from thrifty.seeds import Seed
 
 
 class UCB1(CompiledPolicy):
-    """Buys nothing and takes the first maximum of q_a + sqrt(alpha log(t + 1) / n_a).
+    """UCB1: buy nothing, take the action with the largest upper confidence bound.
 
-    As in the authors' program the counts n_a start at 1 and t at 0.
+    The bound is q_a + sqrt(alpha log(t + 1) / n_a); ties go to the first action. As in the authors'
+    program, the counts n_a start at 1 and t starts at 0.
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    alpha : float
+        Weight of the confidence term.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> from thrifty.rounds import Observation
     >>> policy = UCB1(Problem.anonymous(levels=(2,), n_actions=2), alpha=0.6)
     >>> nothing = Observation(codes=[-1], costs=[float("nan")])

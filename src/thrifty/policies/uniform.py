@@ -1,4 +1,4 @@
-"""Uniform: any action, every round."""
+"""Uniform: random actions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ from thrifty.seeds import Seed
 
 
 class Uniform(CompiledPolicy):
-    """Buys nothing and takes any action, each equally likely ("Random" in the paper).
+    """Buy nothing and take a random action, all equally likely ("Random" in the paper).
 
+    Parameters
+    ----------
+    problem : Problem
+        Features and actions.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
     >>> policy = Uniform(Problem.anonymous(levels=(2,), n_actions=3), seed=0)
     >>> policy.choose_features().mask.tolist()
     [False]

@@ -1,26 +1,26 @@
-"""policy.toml: one file that `init`, `worth`, `serve`, `replay` and `Agent.from_file` share."""
+"""Read and write policy.toml, which `init`, `worth`, `serve`, `replay` and `Agent` share."""
 
 from thrifty.policy_file.model import PolicyFile
 from thrifty.policy_file.reading import (
-    of_prices,
+    build_spec,
+    from_prices,
     parse_policy_file,
     parse_spec,
     read_policy_file,
     read_rewards,
     read_spec,
-    spec_of,
 )
 from thrifty.policy_file.writing import Comments, to_toml
 
 __all__ = [
     "Comments",
     "PolicyFile",
-    "of_prices",
+    "build_spec",
+    "from_prices",
     "parse_policy_file",
     "parse_spec",
     "read_policy_file",
     "read_rewards",
     "read_spec",
-    "spec_of",
     "to_toml",
 ]

@@ -1,7 +1,7 @@
-"""The sections of policy.toml as frozen, strictly checked models.
+"""The sections of policy.toml as frozen, strict pydantic models.
 
-The models check what a section says by itself and that the sections fit together. What `serve`
-needs beyond that, such as levels of every feature, is checked by `thrifty.policy_file.reading`.
+The models check each section and that the sections are consistent. Additional requirements of
+`serve`, such as levels for every feature, are checked in `thrifty.policy_file.reading`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TEN_YEARS = 3660 * 86400
 
 
 def duration(given: float | str) -> float:
-    """Return seconds, from a number of them or a text such as `30m` or `14d`.
+    """Return a number of seconds, from seconds or a text such as `30m` or `14d`.
 
     >>> duration("1.5h"), duration(10)
     (5400.0, 10.0)
@@ -47,15 +47,15 @@ def duration(given: float | str) -> float:
     if isinstance(given, str) and (match := _DURATION.fullmatch(given)):
         seconds = float(match[1]) * _SECONDS[match[2]]
     if not 0.001 <= seconds <= _TEN_YEARS:
-        raise ValueError("give seconds, or a text such as 30m, 12h or 14d, up to ten years")
+        raise ValueError("give seconds, or a text such as 30m, 12h or 14d, at most ten years")
     return seconds
 
 
-def _listed(value: Any) -> Any:
+def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _or_none(check: Callable[[Any], Any]) -> BeforeValidator:
+def _optional(check: Callable[[Any], Any]) -> BeforeValidator:
     return BeforeValidator(lambda value: None if value is None else check(value))
 
 
@@ -81,7 +81,7 @@ def _price(value: Any) -> Any:
     number = as_float(value)
     if not 0 <= number < math.inf:
         raise ValueError(
-            "give a finite number of at least 0, or the column that holds each case's price, as in "
+            "give a finite number of at least 0, or the column with each case's price, for example "
             '{column = "bureau_price"}'
         )
     return number
@@ -89,8 +89,8 @@ def _price(value: Any) -> Any:
 
 def _edge_list(value: Any) -> Any:
     if not isinstance(value, list | tuple) or not value or not all(map(_is_edge, value)):
-        raise ValueError("give a list of increasing numbers, each the upper end of an interval")
-    return tuple(it.isoformat() if isinstance(it, date) else it for it in value)
+        raise ValueError("give a list of increasing numbers, the upper ends of the intervals")
+    return tuple(edge.isoformat() if isinstance(edge, date) else edge for edge in value)
 
 
 def _is_edge(value: Any) -> bool:
@@ -101,7 +101,7 @@ def _missing_level(value: Any) -> Any:
     if value is False:
         return None
     if value is not True and value is not None and not (isinstance(value, str) and value):
-        raise ValueError(f"give true, which names it {MISSING!r}, or the name of a level")
+        raise ValueError(f"give true, which means {MISSING!r}, or the name of a level")
     return value
 
 
@@ -113,6 +113,7 @@ def _row(value: Any) -> Any:
 
 def _whole(low: int, high: int) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
+        # bool is a subclass of int, and `seed = true` is a mistake.
         if type(value) is not int or not low <= value <= high:
             raise ValueError(f"give a whole number from {low} to {high}")
         return value
@@ -122,7 +123,7 @@ def _whole(low: int, high: int) -> Callable[[Any], Any]:
 
 def _address_part(value: str) -> str:
     if not _NAME.fullmatch(value):
-        raise ValueError("use 1 to 64 letters, digits, _ and -, since it is part of addresses")
+        raise ValueError("use 1 to 64 letters, digits, _ and -, because it is part of URLs")
     return value
 
 
@@ -132,34 +133,34 @@ def _deadline(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(min_length=1)]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_as_tuple)]
 AddressPart = Annotated[str, AfterValidator(_address_part)]
 Kind = Literal["number", "category", "boolean", "date", "text"]
 Period = Literal["year", "quarter", "month", "week", "day"]
-Edges = Annotated[tuple[float | str, ...] | None, _or_none(_edge_list)]
+Edges = Annotated[tuple[float | str, ...] | None, _optional(_edge_list)]
 Missing = Annotated[str | Literal[True] | None, BeforeValidator(_missing_level)]
-Money = Annotated[float | None, _or_none(_amount)]
-Count = Annotated[int | None, _or_none(_whole(2, 100))]
+Money = Annotated[float | None, _optional(_amount)]
+Count = Annotated[int | None, _optional(_whole(2, 100))]
 Row = Annotated[float | dict[str, float], BeforeValidator(_row)]
 
 
 class Section(BaseModel):
-    """A table of the file: strict, frozen, without unknown keys."""
+    """A section of the file: strict, frozen, without unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class PriceColumn(Section):
-    """A price that is a column of the table, since each case has its own."""
+    """A price that differs by case and is in a column of the table."""
 
     column: Name
 
 
-Price = Annotated[float | PriceColumn | None, _or_none(_price)]
+Price = Annotated[float | PriceColumn | None, _optional(_price)]
 
 
 class PolicySection(Section):
-    """`[policy]`: the name, and which policy decides. Further keys are the policy's parameters."""
+    """`[policy]`: name and kind of the policy. Other keys are parameters of the policy."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -171,7 +172,7 @@ class PolicySection(Section):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The policy's parameters."""
+        """The parameters of the policy."""
         return dict(self.model_extra or {})
 
 
@@ -187,7 +188,7 @@ class TableSection(Section):
 
 
 class ColumnSection(Section):
-    """How one column becomes levels; a key that is not given is found out from a table."""
+    """How a column is coded as levels; keys that are not given are determined from the table."""
 
     name: Name
     kind: Kind | None = None
@@ -202,18 +203,18 @@ class ColumnSection(Section):
 
     @property
     def missing_level(self) -> str | None:
-        """The name of the level of missing values."""
+        """The level of missing values."""
         return MISSING if self.missing is True else self.missing
 
     @property
     def number_edges(self) -> tuple[float, ...]:
-        """The upper ends of a number's intervals; of a date there are none."""
+        """The upper ends of the intervals of a number; empty for a date."""
         if self.kind == "date" or self.edges is None:
             return ()
         return tuple(map(float, self.edges))
 
     def feature(self) -> Feature | None:
-        """Return the feature, or None if its levels are not known yet."""
+        """Return the feature, or None if its levels are not given."""
         edges = self.number_edges
         levels = self.levels
         if levels is None:
@@ -230,9 +231,9 @@ class ColumnSection(Section):
         self._require_edges()
         for one, other in (("bins", "edges"), ("max_levels", "levels"), ("bins", "levels")):
             if getattr(self, one) is not None and getattr(self, other) is not None:
-                raise ValueError(f"{one} and {other} are both given: keep one of the two")
+                raise ValueError(f"{one} and {other} exclude each other: remove one of them")
         if self.feature() is None and self.other is not None:
-            raise ValueError("other names a level, and no levels are given: give levels as well")
+            raise ValueError("other names a level, but no levels are given: add levels")
         return self
 
     def _require_edges(self) -> None:
@@ -241,42 +242,49 @@ class ColumnSection(Section):
         if self.kind == "date":
             self._require_dates(self.edges)
         elif self.kind not in (None, "number"):
-            raise ValueError(f"edges divide numbers and dates, and kind is {self.kind!r}")
-        elif any(isinstance(it, str) for it in self.edges):
             raise ValueError(
-                f"edges {list(self.edges)} hold a text: give numbers without quotes, or "
+                f"edges are for numbers and dates, but kind is {self.kind!r}: remove one of them"
+            )
+        elif any(isinstance(edge, str) for edge in self.edges):
+            raise ValueError(
+                f"edges {list(self.edges)} contain text: write numbers without quotes, or add "
                 'kind = "date" if they are dates'
             )
 
     def _require_dates(self, edges: tuple[float | str, ...]) -> None:
         if self.levels is None:
-            raise ValueError("the edges of a date need levels: give both, or a period")
+            raise ValueError("the edges of a date need levels: add levels, or use period instead")
         try:
-            moments = [datetime.fromisoformat(str(it)).replace(tzinfo=None) for it in edges]
+            starts = [datetime.fromisoformat(str(edge)).replace(tzinfo=None) for edge in edges]
         except ValueError:
-            moments = []
-        if not moments or any(a >= b for a, b in pairwise(moments)):
+            starts = []
+        if not starts or any(a >= b for a, b in pairwise(starts)):
             raise ValueError(f"edges {list(edges)} must be increasing dates such as '2024-05-31'")
         if len(self.levels) <= len(edges):
             raise ValueError(
-                f"{len(edges)} edges make {len(edges) + 1} periods, and there are "
+                f"{len(edges)} edges make {len(edges) + 1} periods, but there are "
                 f"{len(self.levels)} levels: name every period, the earliest first"
             )
 
 
 class FeatureSection(ColumnSection):
-    """`[[features]]`: what can be bought or is known, its price, and its levels."""
+    """`[[features]]`: a feature that is free or can be bought, its price, and its levels."""
 
     price: Price = None
     free: bool = False
     columns: Names = ()
-    parts: Annotated[tuple[ColumnSection, ...], BeforeValidator(_listed)] = ()
+    parts: Annotated[tuple[ColumnSection, ...], BeforeValidator(_as_tuple)] = ()
 
     @model_validator(mode="after")
-    def _check_parts(self) -> Self:
+    def _check_feature(self) -> Self:
+        if self.free and self.price not in (None, 0.0):
+            raise ValueError(
+                "it is free and has a price, which contradict each other: remove `free = true` or "
+                "the price"
+            )
         if self.parts and self.levels is None:
-            raise ValueError("it has parts and no levels: give the levels of their combinations")
-        require_distinct([it.name for it in self.parts], f"feature {self.name!r}: part")
+            raise ValueError("it has parts but no levels: add the levels of their combinations")
+        require_distinct([part.name for part in self.parts], f"feature {self.name!r}: part")
         return self
 
 
@@ -290,7 +298,7 @@ class GroupSection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.features:
-            raise ValueError("features is empty: name those that share the setup fee")
+            raise ValueError("features is empty: name the features that share the setup fee")
         return self
 
 
@@ -303,14 +311,14 @@ class BundleSection(Section):
 
 
 class ActionsSection(Section):
-    """`[actions]`: what can be done."""
+    """`[actions]`: the actions to choose from."""
 
     names: Names
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.names:
-            raise ValueError("names is empty: there is nothing to do, so name the actions")
+            raise ValueError("names is empty: name the actions to choose from")
         require_distinct(self.names, "action")
         return self
 
@@ -325,24 +333,24 @@ class RewardsSection(Section):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.low is not None and self.high is not None and self.low >= self.high:
-            raise ValueError(f"low = {self.low:g} and high = {self.high:g}: low must be below high")
+            raise ValueError(f"low = {self.low:g} is not below high = {self.high:g}: correct them")
         return self
 
     def range(self, outcomes: Outcomes | None) -> RewardRange:
-        """Return the range; ends that are not given are those of the outcomes, or 0 and 1."""
+        """Return the range; it defaults to that of the outcomes, or to 0 and 1."""
         low, high = (0.0, 1.0) if outcomes is None else outcomes.range
         low = low if self.low is None else self.low
         return RewardRange(low, high if self.high is None else self.high, self.unit)
 
 
 class OutcomesSection(Section):
-    """`[outcomes]`: what can turn out to be true, and what each action then pays."""
+    """`[outcomes]`: possible outcomes, and the reward of each action for each of them."""
 
     names: Names | None = None
     rewards: dict[str, Row] = Field(default_factory=dict)
 
-    def known_names(self) -> tuple[str, ...] | None:
-        """Return the names, or those of the rewards; None if neither is given."""
+    def all_names(self) -> tuple[str, ...] | None:
+        """Return the names, or those that the rewards use; None if neither is given."""
         if self.names is not None:
             return self.names
         rows = [row for row in self.rewards.values() if isinstance(row, dict)]
@@ -370,10 +378,31 @@ class RewardRuleSection(Section):
 
 
 class PolicyFile(Section):
-    """A whole policy.toml.
+    """The content of a policy.toml.
 
-    Every section may be absent: `thrifty worth` finds levels, actions and rewards out from a
-    table, `serve` and `Agent.from_file` refuse what is not complete.
+    All sections are optional here. `thrifty worth` determines levels, actions and rewards from a
+    table; `serve` and `Agent.from_file` refuse an incomplete file.
+
+    Parameters
+    ----------
+    policy : PolicySection, optional
+        Name and kind of the policy, and its parameters.
+    table : TableSection
+        How `thrifty worth` reads a table.
+    features : tuple of FeatureSection
+        Features, their prices and levels.
+    groups : tuple of GroupSection
+        Features that share a setup fee.
+    bundles : tuple of BundleSection
+        Features that are sold together.
+    actions : ActionsSection, optional
+        Names of the actions.
+    rewards : RewardsSection
+        Currency and range of rewards.
+    outcomes : OutcomesSection, optional
+        Outcomes, and rewards by action and outcome.
+    reward_rule : RewardRuleSection
+        Which rewards count, and the deadline.
 
     Examples
     --------
@@ -384,52 +413,112 @@ class PolicyFile(Section):
 
     policy: PolicySection | None = None
     table: TableSection = TableSection()
-    features: Annotated[tuple[FeatureSection, ...], BeforeValidator(_listed)] = ()
-    groups: Annotated[tuple[GroupSection, ...], BeforeValidator(_listed)] = ()
-    bundles: Annotated[tuple[BundleSection, ...], BeforeValidator(_listed)] = ()
+    features: Annotated[tuple[FeatureSection, ...], BeforeValidator(_as_tuple)] = ()
+    groups: Annotated[tuple[GroupSection, ...], BeforeValidator(_as_tuple)] = ()
+    bundles: Annotated[tuple[BundleSection, ...], BeforeValidator(_as_tuple)] = ()
     actions: ActionsSection | None = None
     rewards: RewardsSection = RewardsSection()
     outcomes: OutcomesSection | None = None
     reward_rule: RewardRuleSection = RewardRuleSection()
+    # Private: notices come from reading and are not part of the file.
     _notices: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the reader should know, such as that the file has the format of release 0.1."""
+        """Notices for the user, for example that the file has the format of release 0.1."""
         return self._notices
 
-    def noting(self, notices: tuple[str, ...]) -> PolicyFile:
-        """Return the same file with these notices."""
-        noted = self.model_copy()
-        noted._notices = notices
-        return noted
+    def with_notices(self, notices: tuple[str, ...]) -> PolicyFile:
+        """Return a copy with other notices.
 
-    def changed(self, **sections: Any) -> PolicyFile:
-        """Return the file with some sections replaced, checked again."""
-        return PolicyFile(**{**dict(self), **sections}).noting(self.notices)
+        Parameters
+        ----------
+        notices : tuple of str
+            The notices.
+
+        Returns
+        -------
+        PolicyFile
+            The copy.
+        """
+        copy = self.model_copy()
+        copy._notices = notices
+        return copy
+
+    def replace(self, **sections: Any) -> PolicyFile:
+        """Return a copy with some sections replaced, validated again.
+
+        Parameters
+        ----------
+        **sections
+            New sections by name.
+
+        Returns
+        -------
+        PolicyFile
+            The copy.
+        """
+        return PolicyFile(**{**dict(self), **sections}).with_notices(self.notices)
 
     def with_table(self, **keys: str | None) -> PolicyFile:
-        """Return the file with keys of `[table]` replaced where they are given."""
+        """Return a copy with some keys of `[table]` replaced.
+
+        Parameters
+        ----------
+        **keys
+            New values by key; None keeps the present value.
+
+        Returns
+        -------
+        PolicyFile
+            The copy.
+        """
         given = {key: value for key, value in keys.items() if value is not None}
-        return self.changed(table=TableSection(**{**dict(self.table), **given}))
+        return self.replace(table=TableSection(**{**dict(self.table), **given}))
 
     def feature(self, name: str) -> FeatureSection | None:
-        """Return the section of the feature with this name."""
-        return next((it for it in self.features if it.name == name), None)
+        """Return the section of a feature.
+
+        Parameters
+        ----------
+        name : str
+            Name of the feature.
+
+        Returns
+        -------
+        FeatureSection or None
+            The section, or None if there is no such feature.
+        """
+        return next((feature for feature in self.features if feature.name == name), None)
 
     def price_list(self) -> PriceList | None:
-        """Return the list prices, or None if there are none; a column has no list price."""
-        listed = {it.name: it.price for it in self.features if isinstance(it.price, float)}
-        groups = [Group(it.name, it.features, it.setup) for it in self.groups]
+        """Return the list prices.
+
+        Returns
+        -------
+        PriceList or None
+            Prices, groups and bundles, or None if there are none. Prices that are columns of a
+            table are left out.
+        """
+        prices = {
+            feature.name: feature.price
+            for feature in self.features
+            if isinstance(feature.price, float)
+        }
+        groups = [Group(group.name, group.features, group.setup) for group in self.groups]
         bundles = [
-            Bundle(it.name, it.features, it.price if isinstance(it.price, float) else None)
-            for it in self.bundles
+            Bundle(
+                bundle.name,
+                bundle.features,
+                bundle.price if isinstance(bundle.price, float) else None,
+            )
+            for bundle in self.bundles
         ]
-        return PriceList(listed, groups, bundles) if listed or groups or bundles else None
+        return PriceList(prices, groups, bundles) if prices or groups or bundles else None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        names = [it.name for it in self.features]
+        names = [feature.name for feature in self.features]
         require_distinct(names, "feature")
         prices = self.price_list()
         if prices is not None:
@@ -441,7 +530,7 @@ class PolicyFile(Section):
         return self
 
     def _outcomes(self) -> Outcomes | None:
-        names = None if self.outcomes is None else self.outcomes.known_names()
+        names = None if self.outcomes is None else self.outcomes.all_names()
         if self.outcomes is None or names is None:
             return None
         return Outcomes(names, self.outcomes.rewards)
@@ -451,10 +540,10 @@ class PolicyFile(Section):
             for name in bundle.features:
                 feature = self.feature(name)
                 if feature is not None and (feature.free or feature.price is not None):
-                    own = "is free" if feature.free else "has a price of its own"
+                    own = "is free" if feature.free else "has its own price"
                     raise InvalidSpec(
-                        f"feature {name!r} {own} and is in bundle {bundle.name!r}: keep one of "
-                        "the two."
+                        f"feature {name!r} {own} and is also in bundle {bundle.name!r}, so its "
+                        "price is ambiguous: remove it from one of them."
                     )
 
     def _require_actions(self) -> None:
@@ -464,12 +553,12 @@ class PolicyFile(Section):
         for action in rows:
             if action not in self.actions.names:
                 raise InvalidSpec(
-                    f"[outcomes.rewards] has action {action!r}, which is not among the names of "
-                    f"[actions], {', '.join(map(repr, self.actions.names))}: correct the name, or "
-                    "add it."
+                    f"[outcomes.rewards] has action {action!r}, which is not in [actions] names, "
+                    f"{', '.join(map(repr, self.actions.names))}: correct it, or add it to "
+                    "[actions]."
                 )
         for action in self.actions.names:
             if action not in rows:
                 raise InvalidSpec(
-                    f"action {action!r} has no rewards: add it under [outcomes.rewards]."
+                    f"action {action!r} has no rewards: add it to [outcomes.rewards]."
                 )

@@ -1,4 +1,4 @@
-"""Files of release 0.1: the old policy.toml, price lists, and rewards in a file of their own."""
+"""Upgrade files of release 0.1: policy.toml, price lists, and separate files of rewards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thrifty.errors import InvalidSpec
-from thrifty.policy_file.problems import suggestion
+from thrifty.policy_file.error_messages import suggestion
 
 _NEW = ("policy", "table")
 _REWARDS = {"unit", "low", "high", "outcomes", "table"}
@@ -18,73 +18,76 @@ _OLD = {*_TABLE, "currency", "free", "prices", "columns"}
 _COLUMN_KEYS = {"levels": "max_levels", "missing": "absent"}
 
 PRICE_LIST = (
-    "this is a price list of release 0.1, which is still read: policy.toml has prices in "
+    "this is a price list of release 0.1, which is still supported: policy.toml now has prices in "
     "[[features]], the target in [table] and rewards in [outcomes.rewards]."
 )
 POLICY = (
-    "[rewards] outcomes and table are from release 0.1 and still read: they are now [outcomes], "
-    "and an outcome can be reported instead of a reward."
+    "[rewards] outcomes and table are from release 0.1, which is still supported: they are now "
+    "[outcomes], and an outcome can be reported instead of a reward."
 )
 
 
-def as_new(content: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the content in the present format, and a notice if it was in an old one."""
+def upgrade(content: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the content in the current format, and a notice if it was in an old one."""
     if _is_price_list(content):
-        return from_price_list(content), (PRICE_LIST,)
+        return upgrade_price_list(content), (PRICE_LIST,)
     rewards = content.get("rewards")
     if isinstance(rewards, dict) and not rewards.keys().isdisjoint({"outcomes", "table"}):
         return _from_old_policy(content, rewards), (POLICY,)
     return dict(content), ()
 
 
-def rewards_as_new(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file of rewards in the present format.
+def upgrade_rewards(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file of rewards in the current format.
 
-    It has rewards by action under `[outcomes.rewards]`; in release 0.1 under `[rewards]`, or at
-    the top of the file.
+    Rewards are under `[outcomes.rewards]`; in release 0.1 they were under `[rewards]` or at the
+    top of the file.
     """
     if isinstance(content.get("outcomes"), dict):
-        return as_new(content)[0]
+        return upgrade(content)[0]
     if "rewards" in content:
-        return from_price_list(content)
-    return from_price_list({"rewards": dict(content)})
+        return upgrade_price_list(content)
+    return upgrade_price_list({"rewards": dict(content)})
 
 
-def from_price_list(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a price list of release 0.1 in the present format.
+def upgrade_price_list(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a price list of release 0.1 in the current format.
 
-    A number or a table under a name that is not a setting is a price, so a file of nothing but
-    prices is a price list.
+    A number or a table under a name that is not a setting is a price, so a file that contains
+    only prices is a price list too.
 
-    >>> from_price_list({"target": "outcome", "income": 0.4})["features"]
+    >>> upgrade_price_list({"target": "outcome", "income": 0.4})["features"]
     [{'name': 'income', 'price': 0.4}]
     """
     bare = {key: value for key, value in content.items() if key not in _KNOWN}
     for key, value in bare.items():
         if not isinstance(value, int | float | dict) or isinstance(value, bool):
             raise InvalidSpec(
-                f"{key!r} is {value!r}, neither a setting nor a price{suggestion(key, _KNOWN)}: "
-                f"the settings are {', '.join(_KNOWN)}; a price is a number."
+                f"{key!r} is {value!r}, which is neither a setting nor a price"
+                f"{suggestion(key, _KNOWN)}: settings are {', '.join(_KNOWN)}; a price is a number."
             )
     tables = {key: _table(content.get(key, {}), key) for key in _TABLES}
     offers = {**bare, **tables["prices"]}
     bundles = {
-        name: it for name, it in offers.items() if isinstance(it, dict) and "columns" in it
+        name: offer
+        for name, offer in offers.items()
+        if isinstance(offer, dict) and "columns" in offer
     } | tables["bundles"]
-    prices = {name: _price(it) for name, it in offers.items() if name not in bundles}
+    prices = {name: _price(offer) for name, offer in offers.items() if name not in bundles}
     new: dict[str, Any] = {
         "table": {key: content[key] for key in _TABLE if key in content},
-        "bundles": [_bundle(name, it) for name, it in bundles.items()],
+        "bundles": [_bundle(name, bundle) for name, bundle in bundles.items()],
     }
     new["features"] = _features(content, prices, new["bundles"], tables["columns"])
     return new | _rewards(content, tables["rewards"])
 
 
 def _is_price_list(content: Mapping[str, Any]) -> bool:
-    """Whether the file is a price list of release 0.1 and not a policy.toml of any release."""
+    """Return True for a price list of release 0.1, False for a policy.toml of any release."""
+    # Both formats are TOML with free names, so each distinguishing mark is checked in turn.
     if isinstance(content.get("features"), list):
         return False
-    if any(isinstance(it := content.get(key), dict) and not _is_offer(it) for key in _NEW):
+    if any(isinstance(value := content.get(key), dict) and not _is_offer(value) for key in _NEW):
         return False
     rewards = content.get("rewards")
     return (
@@ -92,7 +95,7 @@ def _is_price_list(content: Mapping[str, Any]) -> bool:
         or isinstance(content.get("actions"), list)
         or isinstance(content.get("bundles"), dict)
         or (isinstance(rewards, dict) and not rewards.keys() <= _REWARDS)
-        or any(_is_offer(it) for it in content.values())
+        or any(map(_is_offer, content.values()))
     )
 
 
@@ -116,9 +119,10 @@ def _features(
     for bundle in bundles:
         for name in bundle.get("features", ()):
             features.setdefault(name, {"name": name})
-    for name, said in columns.items():
-        keys = _table(said, f"columns.{name}")
+    for name, settings in columns.items():
+        keys = _table(settings, f"columns.{name}")
         coding = {_COLUMN_KEYS.get(key, key): value for key, value in keys.items()}
+        # Release 0.1 allowed both and ignored bins.
         if "edges" in coding:
             coding.pop("bins", None)
         features.setdefault(name, {"name": name}).update(coding)
@@ -133,9 +137,9 @@ def _rewards(content: Mapping[str, Any], rewards: dict[str, Any]) -> dict[str, A
         new["outcomes"] = {"rewards": rewards}
         if "actions" in content:
             names = list(_names(content["actions"], "actions"))
-            # The order of actions was that of their rewards.
-            same = sorted(names) == sorted(rewards)
-            new["actions"] = {"names": list(rewards) if same else names}
+            # Release 0.1 took the order of actions from their rewards.
+            same_names = sorted(names) == sorted(rewards)
+            new["actions"] = {"names": list(rewards) if same_names else names}
     return new
 
 
@@ -148,7 +152,8 @@ def _bundle(name: str, value: Any) -> dict[str, Any]:
     for key in ("columns", "price"):
         if key not in keys:
             raise InvalidSpec(
-                f"bundle {name!r} needs `columns`, the list of what it reveals, and `price`."
+                f"bundle {name!r} has no `{key}`: give both `columns`, the columns it reveals, and "
+                "`price`."
             )
     new: dict[str, Any] = {"name": name}
     for key, given in keys.items():
@@ -172,8 +177,8 @@ def _from_old_policy(content: Mapping[str, Any], rewards: Mapping[str, Any]) -> 
     )
     if not fits:
         raise InvalidSpec(
-            "[rewards] table needs a row for each action with a number for each of the outcomes: "
-            "give [outcomes] names and rewards instead, as in approve = {repaid = 120}."
+            "[rewards] table needs a row per action with a number per outcome: correct it, or use "
+            "[outcomes] names and rewards instead, for example approve = {repaid = 120}."
         )
     assert isinstance(table, list)
     assert isinstance(names, list)
@@ -187,11 +192,11 @@ def _from_old_policy(content: Mapping[str, Any], rewards: Mapping[str, Any]) -> 
 
 def _table(value: Any, key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidSpec(f"{key} is {value!r}: it must be a table, [{key}].")
+        raise InvalidSpec(f"{key} is {value!r}: write it as a table, [{key}].")
     return value
 
 
 def _names(value: Any, key: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(it, str) and it for it in value):
-        raise InvalidSpec(f"{key} is {value!r}: give a list of texts in quotes.")
+    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+        raise InvalidSpec(f"{key} is {value!r}: give a list of names in quotes.")
     return tuple(value)

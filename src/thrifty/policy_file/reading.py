@@ -1,4 +1,4 @@
-"""Read policy.toml: as a `PolicyFile`, or as the specification of a policy that decides."""
+"""Read policy.toml, as a `PolicyFile` or as the specification of a policy that decides."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,14 +15,14 @@ from thrifty.errors import InvalidSpec, ThriftyError
 from thrifty.features import Feature
 from thrifty.outcomes import Outcomes
 from thrifty.policies import policy_named
+from thrifty.policy_file.error_messages import describe_error
 from thrifty.policy_file.model import (
     FeatureSection,
     PolicyFile,
     PolicySection,
     RewardRuleSection,
 )
-from thrifty.policy_file.old_formats import as_new, from_price_list, rewards_as_new
-from thrifty.policy_file.problems import described
+from thrifty.policy_file.old_formats import upgrade, upgrade_price_list, upgrade_rewards
 from thrifty.problem import Problem, RewardRange
 from thrifty.simulation import require_parameters
 from thrifty.specification import PolicySpec, RewardRule
@@ -30,8 +30,7 @@ from thrifty.specification import PolicySpec, RewardRule
 MAX_FEATURES, MAX_LEVELS, MAX_ACTIONS = 256, 1024, 1024
 MAX_TEXT = 200
 AGENT_LIMIT = 256 * 2**20
-_PLAIN = (str, int, float, bool)
-T = TypeVar("T")
+_PARAMETER_TYPES = (str, int, float, bool)
 
 
 def read_policy_file(path: str | os.PathLike[str]) -> PolicyFile:
@@ -45,15 +44,16 @@ def read_policy_file(path: str | os.PathLike[str]) -> PolicyFile:
     Returns
     -------
     PolicyFile
-        Its `notices` say if the file is in an old format.
+        The content; its `notices` mention an old format.
 
     Raises
     ------
     InvalidSpec
-        With the path, the key and the remedy, if the file cannot be used.
+        If the file cannot be used; the message has the path, the key and the remedy.
     """
-    file = _at(path, lambda: parse_policy_file(_toml(Path(path))))
-    return file.noting(tuple(f"{os.fspath(path)}: {it}" for it in file.notices))
+    with _naming(path):
+        file = parse_policy_file(_load_toml(Path(path)))
+    return file.with_notices(tuple(f"{os.fspath(path)}: {notice}" for notice in file.notices))
 
 
 def parse_policy_file(content: Mapping[str, Any]) -> PolicyFile:
@@ -62,11 +62,17 @@ def parse_policy_file(content: Mapping[str, Any]) -> PolicyFile:
     Parameters
     ----------
     content : mapping
-        What `tomllib.loads` returned.
+        The result of `tomllib.loads`.
 
     Returns
     -------
     PolicyFile
+        The validated file.
+
+    Raises
+    ------
+    InvalidSpec
+        If the content is not valid.
 
     Examples
     --------
@@ -74,12 +80,12 @@ def parse_policy_file(content: Mapping[str, Any]) -> PolicyFile:
     >>> file.features[0].price
     0.4
     """
-    new, notices = as_new(content)
-    file = _validated(new)
+    new, notices = upgrade(content)
+    file = _validate(new)
     if file.policy is not None:
         with _invalid_spec():
             _require_policy(file.policy)
-    return file.noting(notices)
+    return file.with_notices(notices)
 
 
 def read_rewards(path: str | os.PathLike[str], file: PolicyFile) -> PolicyFile:
@@ -95,24 +101,28 @@ def read_rewards(path: str | os.PathLike[str], file: PolicyFile) -> PolicyFile:
     Returns
     -------
     PolicyFile
-    """
+        A copy of `file` with the rewards.
 
-    def merged() -> PolicyFile:
-        given = _validated(rewards_as_new(_toml(Path(path))))
+    Raises
+    ------
+    InvalidSpec
+        If the second file cannot be used or has no rewards.
+    """
+    with _naming(path):
+        given = _validate(upgrade_rewards(_load_toml(Path(path))))
         if given.outcomes is None:
-            raise InvalidSpec("it has no rewards: give each action its own in [outcomes.rewards].")
+            raise InvalidSpec("there are no rewards: add the rewards of each action.")
+        # A range belongs to its rewards; the currency may be given in either file.
         unit = given.rewards.unit or file.rewards.unit
         rewards = given.rewards if given.rewards.low is not None else file.rewards
-        return file.changed(
+        return file.replace(
             outcomes=given.outcomes,
             actions=given.actions,
             rewards=rewards.model_copy(update={"unit": unit}),
         )
 
-    return _at(path, merged)
 
-
-def of_prices(
+def from_prices(
     prices: Mapping[str, float | str],
     *,
     target: str | None = None,
@@ -124,33 +134,38 @@ def of_prices(
     columns: Mapping[str, Mapping[str, Any]] | None = None,
     leave_out: Iterable[str] = (),
 ) -> PolicyFile:
-    """Make a policy file in Python, for `thrifty.tables.cases_of`.
+    """Make a policy file in Python, without writing TOML.
 
     Parameters
     ----------
     prices : mapping
-        The price of each column, or the name of the column that holds each case's price.
-    target, time : str, optional
-        The columns of outcomes and of time.
-    free, leave_out : iterable of str
-        Columns that are always known, and columns that are not used.
+        Price of each column, or name of the column that holds the price of each case.
+    target : str, optional
+        The column of outcomes.
+    time : str, optional
+        The column to order cases by.
+    free : iterable of str
+        Columns that are known in every case.
     bundles : mapping, optional
         `{name: (columns, price)}`: columns that are sold together.
     rewards : mapping, optional
         `{action: {outcome: money}}`, or one number for an action.
     currency : str
-        The unit of prices and rewards.
+        Unit of prices and rewards.
     columns : mapping, optional
         Further keys of `[[features]]` by column, such as `{"age": {"bins": 5}}`.
+    leave_out : iterable of str
+        Columns that are not used.
 
     Returns
     -------
     PolicyFile
+        A file for `thrifty.tables.read_cases`.
 
     Examples
     --------
-    >>> file = of_prices({"income": 0.4}, target="outcome", free=["age"])
-    >>> [it.name for it in file.features], file.table.target
+    >>> file = from_prices({"income": 0.4}, target="outcome", free=["age"])
+    >>> [feature.name for feature in file.features], file.table.target
     (['age', 'income'], 'outcome')
     """
     content: dict[str, Any] = {
@@ -164,11 +179,12 @@ def of_prices(
         },
         "rewards": dict(rewards or {}),
     }
-    content |= {key: it for key, it in (("target", target), ("time", time)) if it is not None}
-    new = from_price_list(content)
+    named = {"target": target, "time": time}
+    content |= {key: column for key, column in named.items() if column is not None}
+    new = upgrade_price_list(content)
     for feature in new["features"]:
         feature |= (columns or {}).get(feature["name"], {})
-    return _validated(new)
+    return _validate(new)
 
 
 def read_spec(
@@ -181,30 +197,48 @@ def read_spec(
     path : path
         A policy.toml, of this release or of 0.1.
     notify : callable, optional
-        Called with each notice about the file, such as that its format is an old one.
+        Called with each notice about the file, for example about an old format.
 
     Returns
     -------
     PolicySpec
+        The specification, for `Agent.from_spec` and the service.
 
     Raises
     ------
     InvalidSpec
-        With the path, the key and the remedy, if the file cannot be used.
+        If the file cannot be used; the message has the path, the key and the remedy.
     """
     file = read_policy_file(path)
     if notify is not None:
         for notice in file.notices:
             notify(notice)
-    return _at(path, lambda: spec_of(file, Path(path).parent))
+    with _naming(path):
+        return build_spec(file, Path(path).parent)
 
 
 def parse_spec(content: Mapping[str, Any]) -> PolicySpec:
-    """Return the specification of a policy.toml that was read already and names no agent."""
-    return spec_of(parse_policy_file(content))
+    """Return the specification that the content of a policy.toml describes.
+
+    Parameters
+    ----------
+    content : mapping
+        The result of `tomllib.loads`; it may not name a saved agent.
+
+    Returns
+    -------
+    PolicySpec
+        The specification.
+
+    Raises
+    ------
+    InvalidSpec
+        If the content is not valid or not complete.
+    """
+    return build_spec(parse_policy_file(content))
 
 
-def spec_of(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
+def build_spec(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
     """Return the specification of a policy that decides.
 
     Parameters
@@ -212,19 +246,22 @@ def spec_of(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
     file : PolicyFile
         A complete file.
     folder : Path, optional
-        Where the saved agent is looked for.
+        Folder that the path of the saved agent is relative to.
 
     Returns
     -------
     PolicySpec
+        The specification.
 
     Raises
     ------
     InvalidSpec
-        If the file is not complete: `serve` needs `[policy]`, levels of every feature and actions.
+        If `[policy]`, the levels of a feature or the actions are missing.
     """
     if file.policy is None:
-        raise InvalidSpec('there is no [policy], which names it: add [policy] with name = "...".')
+        raise InvalidSpec(
+            'there is no [policy] section, which names the policy: add [policy] with name = "...".'
+        )
     own = file.policy
     with _invalid_spec():
         problem = _problem(file)
@@ -235,63 +272,67 @@ def spec_of(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
         parameters=own.parameters,
         seed=own.seed,
         problem=problem,
-        free=tuple(it.name for it in file.features if it.free),
+        free=tuple(feature.name for feature in file.features if feature.free),
         rule=_rule(file.reward_rule, problem.rewards),
-        columns={it.name: it.columns for it in file.features if it.columns},
-        agent=_agent(own.agent, folder),
+        columns={feature.name: feature.columns for feature in file.features if feature.columns},
+        agent=_read_agent(own.agent, folder),
     )
 
 
 @contextmanager
 def _invalid_spec() -> Iterator[None]:
-    """Turn errors of policies and problems into those of a file."""
+    """Turn errors of policies and problems into errors of the file."""
     try:
         yield
     except ThriftyError as error:
         raise InvalidSpec(str(error)) from error
 
 
-def _at(path: str | os.PathLike[str], read: Callable[[], T]) -> T:
-    """Name the path in every error."""
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Put the path in front of every error."""
     try:
-        return read()
+        yield
     except ThriftyError as error:
-        text = str(error)
-        named = text if text.startswith(f"{os.fspath(path)} ") else f"{os.fspath(path)}: {text}"
-        raise InvalidSpec(named) from error
+        raise InvalidSpec(f"{os.fspath(path)}: {error}") from error
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _load_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeError) as error:
-        raise InvalidSpec(f"{path} cannot be read ({error}): check the path.") from error
+        raise InvalidSpec(f"the file cannot be read ({_reason(error)}): check the path.") from error
     except tomllib.TOMLDecodeError as error:
         raise InvalidSpec(
-            f"{path} is not TOML ({error}): `thrifty init cases.csv` writes a file to start from."
+            f"the file is not valid TOML ({error}): correct it, or write a new one with `thrifty "
+            "init cases.csv`."
         ) from error
 
 
-def _validated(content: Mapping[str, Any]) -> PolicyFile:
+def _reason(error: OSError | UnicodeError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _validate(content: Mapping[str, Any]) -> PolicyFile:
     try:
         return PolicyFile.model_validate(dict(content))
     except ValidationError as error:
-        raise InvalidSpec(described(error, content)) from error
+        raise InvalidSpec(describe_error(error, content)) from error
 
 
 def _require_policy(section: PolicySection) -> None:
     if section.policy == "oracle":
         raise InvalidSpec(
-            "[policy] policy is 'oracle', which knows the truth and cannot decide about new cases: "
-            "choose another policy."
+            "[policy] policy is 'oracle', which needs the true probabilities and cannot decide "
+            "about new cases: choose another policy."
         )
     require_parameters(policy_named(section.policy), section.parameters)
     for name, value in section.parameters.items():
-        for it in value if isinstance(value, list) else [value]:
-            if not isinstance(it, _PLAIN):
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, _PARAMETER_TYPES):
                 raise InvalidSpec(
-                    f"[policy] {name} is {value!r}: give a number, a text, true or false, or a "
-                    "list of them."
+                    f"[policy] {name} is {value!r}: give a number, text, true or false, or a list "
+                    "of them."
                 )
 
 
@@ -302,7 +343,7 @@ def _problem(file: PolicyFile) -> Problem:
     actions, outcomes = _actions(file), _outcomes(file)
     _require_texts("[rewards] unit", [file.rewards.unit])
     for sales, what in ((file.groups, "group"), (file.bundles, "bundle")):
-        _require_texts(f"{what} name", [it.name for it in sales])
+        _require_texts(f"{what} name", [sale.name for sale in sales])
     return Problem(
         features=features,
         actions=actions,
@@ -317,8 +358,8 @@ def _feature(section: FeatureSection) -> Feature:
     what = f"feature {section.name[:40]!r}"
     if feature is None:
         raise InvalidSpec(
-            f"{what} has no levels yet: give levels or edges, or let `thrifty worth` find them in "
-            "a table; it writes a policy.toml that has them."
+            f"{what} has no levels yet: add levels or edges, or run `thrifty worth`, which writes "
+            "a policy.toml with the levels found in a table."
         )
     _require_texts("feature name", [section.name])
     _require_texts(f"{what}: levels", feature.levels, MAX_LEVELS)
@@ -333,7 +374,7 @@ def _actions(file: PolicyFile) -> tuple[str, ...]:
         names = tuple(file.outcomes.rewards)
     else:
         raise InvalidSpec(
-            'there are no [actions]: say what can be done, as in names = ["decline", "approve"].'
+            'there are no [actions]: add them, for example names = ["decline", "approve"].'
         )
     _require_texts("[actions] names", names, MAX_ACTIONS)
     return names
@@ -342,11 +383,10 @@ def _actions(file: PolicyFile) -> tuple[str, ...]:
 def _outcomes(file: PolicyFile) -> Outcomes | None:
     if file.outcomes is None:
         return None
-    names = file.outcomes.known_names()
+    names = file.outcomes.all_names()
     if names is None or not file.outcomes.rewards:
         raise InvalidSpec(
-            "[outcomes] needs names and the rewards of each action: give both, or leave [outcomes] "
-            "out."
+            "[outcomes] needs names and the rewards of each action: add both, or remove [outcomes]."
         )
     _require_texts("[outcomes] names", names, MAX_ACTIONS)
     return Outcomes(names, file.outcomes.rewards)
@@ -356,41 +396,43 @@ def _rule(section: RewardRuleSection, rewards: RewardRange) -> RewardRule:
     default = section.default
     if default is not None and not rewards.low <= default <= rewards.high:
         raise InvalidSpec(
-            f"[reward_rule] default is {default:g}, outside of the range of rewards from "
-            f"{rewards.low:g} to {rewards.high:g}: correct it, or widen [rewards]."
+            f"[reward_rule] default is {default:g}, outside the range of rewards from "
+            f"{rewards.low:g} to {rewards.high:g}: correct it, or widen the range in [rewards]."
         )
     return RewardRule(section.rule, section.seconds, default, section.learn_late)
 
 
-def _agent(name: str | None, folder: Path | None) -> bytes | None:
+def _read_agent(name: str | None, folder: Path | None) -> bytes | None:
     if name is None:
         return None
     if folder is None:
         raise InvalidSpec(
-            f"[policy] agent is {name!r}, relative to a file, and there is no file: leave it out."
+            f"[policy] agent is {name!r}, a path relative to policy.toml, but the content was not "
+            "read from a file: remove it, or use read_spec."
         )
     path = folder / name
     try:
+        # Checked before reading, so that a wrong path cannot fill the memory.
         if path.stat().st_size > AGENT_LIMIT:
             raise InvalidSpec(
                 f"[policy] agent {path} is larger than {AGENT_LIMIT} bytes, so it is not a saved "
-                "agent: give the path that Agent.save wrote to."
+                "agent: give the path of a file that Agent.save wrote."
             )
         return path.read_bytes()
     except OSError as error:
         raise InvalidSpec(
-            f"[policy] agent {path} cannot be read ({error}): give the path that Agent.save wrote "
-            "to, relative to this file."
+            f"[policy] agent {path} cannot be read ({_reason(error)}): give the path of a file "
+            "that Agent.save wrote, relative to policy.toml."
         ) from error
 
 
-def _require_texts(what: str, texts: Iterable[str], most: int | None = None) -> None:
+def _require_texts(what: str, texts: Iterable[str], max_entries: int | None = None) -> None:
     given = list(texts)
-    if most is not None and len(given) > most:
-        raise InvalidSpec(f"{what} has {len(given)} entries: give at most {most}.")
+    if max_entries is not None and len(given) > max_entries:
+        raise InvalidSpec(f"{what} has {len(given)} entries: give at most {max_entries}.")
     for text in given:
-        if len(text) > MAX_TEXT or any(ord(it) < 32 for it in text):
+        if len(text) > MAX_TEXT or any(ord(letter) < 32 for letter in text):
             raise InvalidSpec(
-                f"{what}: {text[:40]!r} is too long or holds control characters: give at most "
-                f"{MAX_TEXT} characters."
+                f"{what}: {text[:40]!r} is too long or contains control characters: use at "
+                f"most {MAX_TEXT} printable characters."
             )

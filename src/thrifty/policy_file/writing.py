@@ -1,4 +1,4 @@
-"""Write policy.toml, with comments for people who complete it."""
+"""Write policy.toml, with comments."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from thrifty.policy_file.model import (
     Section,
 )
 
-_ALWAYS = {(PolicySection, "policy"), (PolicySection, "seed")}
-"""Keys that are written even if they have their default."""
-_LINE = 100
-"""Lists that do not fit into a line of this length are written with one entry per line."""
+_ALWAYS_WRITTEN = {(PolicySection, "policy"), (PolicySection, "seed")}
+"""Keys that are written even if they have their default value."""
+_MAX_LINE = 100
+"""Longer lists are written with one entry per line."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,12 @@ class Comments:
 
     Parameters
     ----------
-    header, end : tuple of str
-        Lines at the top and at the end of the file.
+    header : tuple of str
+        Lines at the top of the file.
     beside : mapping
         Comments by the path of a key or section, such as `table.target` or `features.income.price`.
+    end : tuple of str
+        Lines at the end of the file.
     """
 
     header: tuple[str, ...] = ()
@@ -42,24 +44,24 @@ class Comments:
 
 
 def to_toml(file: PolicyFile, comments: Comments | None = None) -> str:
-    """Return a policy file as the text of policy.toml.
+    """Return a policy file as TOML.
 
     Parameters
     ----------
     file : PolicyFile
-        What to write. Keys that have their default are left out.
+        The file. Keys with their default value are left out.
     comments : Comments, optional
-        Comments to write beside it.
+        Comments to include.
 
     Returns
     -------
     str
-        `parse_policy_file(tomllib.loads(text))` gives the same file back.
+        The text; `parse_policy_file(tomllib.loads(text))` gives the same file.
 
     Examples
     --------
-    >>> from thrifty.policy_file import of_prices
-    >>> print(to_toml(of_prices({"income": 0.4}, target="outcome")), end="")
+    >>> from thrifty.policy_file import from_prices
+    >>> print(to_toml(from_prices({"income": 0.4}, target="outcome")), end="")
     [table]
     target = "outcome"
     <BLANKLINE>
@@ -67,26 +69,26 @@ def to_toml(file: PolicyFile, comments: Comments | None = None) -> str:
     name = "income"
     price = 0.4
     """
-    said = comments or Comments()
+    comments = comments or Comments()
     document = tomlkit.document()
-    for line in said.header:
+    for line in comments.header:
         document.add(tomlkit.comment(_safe(line)))
     for key, value in _given(file).items():
-        document.append(tomlkit.key(key), _top_level(key, value, said.beside))
+        document.append(tomlkit.key(key), _top_level(key, value, comments.beside))
     text = tomlkit.dumps(document)
-    end = "".join(f"# {_safe(line)}".rstrip() + "\n" for line in said.end)
+    end = "".join(f"# {_safe(line)}".rstrip() + "\n" for line in comments.end)
     return f"{text}\n{end}" if end else text
 
 
 def _given(section: Section) -> dict[str, Any]:
-    """Return the keys of a section that are not at their default, in the order of its fields."""
+    """Return the keys of a section without defaults, in the order of its fields."""
     given = {}
     for key, info in type(section).model_fields.items():
         value = getattr(section, key)
         default = info.get_default(call_default_factory=True)
-        if info.is_required() or value != default or (type(section), key) in _ALWAYS:
+        if info.is_required() or value != default or (type(section), key) in _ALWAYS_WRITTEN:
             given[key] = value
-    if isinstance(section, FeatureSection):  # the price after the name, as people write it
+    if isinstance(section, FeatureSection):  # price right after the name, for readers
         given = {k: given[k] for k in ("name", "price", "free") if k in given} | given
     if isinstance(section, PolicySection):
         given |= section.parameters
@@ -123,6 +125,7 @@ def _item(section: Section, key: str, value: Any) -> Item:
     if isinstance(section, OutcomesSection) and key == "rewards":
         rows = tomlkit.table()
         for action, row in value.items():
+            # As a list, because a plain string with a dot would become nested keys.
             rows.append(tomlkit.key([action]), _value(row))
         return rows
     return _value(value)
@@ -138,13 +141,13 @@ def _value(value: Any) -> Item:
         return inline
     if isinstance(value, list | tuple):
         array = tomlkit.array()
-        for it in value:
-            array.append(_value(it))
-        return array.multiline(len(array.as_string()) > _LINE)
+        for element in value:
+            array.append(_value(element))
+        return array.multiline(len(array.as_string()) > _MAX_LINE)
     item: Item = tomlkit.item(value)
     return item
 
 
 def _safe(line: str) -> str:
-    """Return a comment without characters that would end it."""
-    return "".join(it if it.isprintable() else " " for it in line)
+    """Return a comment without line breaks, which would end it."""
+    return "".join(letter if letter.isprintable() else " " for letter in line)

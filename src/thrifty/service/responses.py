@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, cast
 
-from thrifty.problem import RewardRange
+from thrifty.case_record import action_values_in_money, reasons_in_money
 from thrifty.service.cases import CaseState
 from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
 from thrifty.service.projection import Projection
@@ -24,12 +24,6 @@ from thrifty.service.response_models import (
     StepView,
 )
 from thrifty.specification import PolicySpec
-
-_AMOUNTS: Mapping[str, Callable[[RewardRange, float], float]] = {
-    "reward": RewardRange.money,
-    "value": RewardRange.money,  # a reward less a price
-    "price": RewardRange.price,
-}
 
 
 def event_response(
@@ -102,7 +96,7 @@ def _steps(spec: PolicySpec, case: CaseState) -> list[StepView]:
             "values": result.get("values", {}),
             "costs": result.get("costs", {}),
             "unavailable": result.get("unavailable", []),
-            "reasons": _in_money(spec.problem.rewards, event.body["reasons"]),
+            "reasons": reasons_in_money(spec.problem.rewards, event.body["reasons"]),
         }
         for event, result in zip(requests, results, strict=True)
     ]
@@ -131,32 +125,9 @@ def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
     values = None if acted is None else acted.body["action_values"]
     return {
         "learnt_before_buying": case.opened.basis,
-        "reasons": _in_money(scale, case.opened.body["reasons"]),
+        "reasons": reasons_in_money(scale, case.opened.body["reasons"]),
         "learnt_before_acting": None if acted is None else acted.basis,
-        "action_values": None
-        if values is None
-        else {
-            name: None if value is None else scale.money(value)
-            for name, value in zip(spec.problem.actions, values, strict=True)
-        },
-    }
-
-
-def _in_money(scale: RewardRange, reasons: Any) -> Any:
-    """Return reasons with their amounts in money; `Policy.reasons` defines the names of amounts.
-
-    >>> _in_money(RewardRange(-900.0, 100.0), {"certainty": 0.9, "reward": 0.9, "price": 0.005})
-    {'certainty': 0.9, 'reward': 0.0, 'price': 5.0}
-    """
-    if isinstance(reasons, list):
-        return [_in_money(scale, reason) for reason in reasons]
-    if not isinstance(reasons, dict):
-        return reasons
-    return {
-        name: _AMOUNTS[name](scale, reason)
-        if name in _AMOUNTS and isinstance(reason, float)
-        else _in_money(scale, reason)
-        for name, reason in reasons.items()
+        "action_values": action_values_in_money(spec.problem, values),
     }
 
 

@@ -1,8 +1,8 @@
-"""A user's own table: read, its columns understood, and coded for decisions."""
+"""Read a table of past cases and code its columns for policies."""
 
-from thrifty.tables.cases import Cases, cases_of
-from thrifty.tables.descriptions import policy_file_of
-from thrifty.tables.paid_prices import PaidFeature, level_of
+from thrifty.tables.cases import Cases, read_cases
+from thrifty.tables.completion import complete_policy_file
+from thrifty.tables.features import TableFeature, level_of
 from thrifty.tables.reader import read_table
 
-__all__ = ["Cases", "PaidFeature", "cases_of", "level_of", "policy_file_of", "read_table"]
+__all__ = ["Cases", "TableFeature", "complete_policy_file", "level_of", "read_cases", "read_table"]

@@ -1,4 +1,4 @@
-"""Past cases, coded: what could be bought, what it cost, and what every action would have paid."""
+"""Past cases with coded features: values, prices, and the reward of every action."""
 
 from __future__ import annotations
 
@@ -17,52 +17,108 @@ from thrifty.policy_file import PolicyFile
 from thrifty.policy_file.model import ColumnSection
 from thrifty.problem import Outcomes, PriceList, Problem, RewardRange
 from thrifty.seeds import generator
-from thrifty.tables.columns import Codes, Coding, code_column, is_identifier, tidy
-from thrifty.tables.offers import Offer, listed, offers_of, require_columns
-from thrifty.tables.paid_prices import PaidFeature, coded_feature
+from thrifty.tables.columns import Codes, Coding, encode_column, is_identifier, normalise
+from thrifty.tables.features import TableFeature, encode_feature
+from thrifty.tables.offers import Offer, list_offers, quote_names, require_columns
 from thrifty.tables.reader import Table, read_table
-from thrifty.tables.rewards import Rewards, rewards_of
-from thrifty.tables.values import dates, numbers
+from thrifty.tables.rewards import Rewards, build_rewards
+from thrifty.tables.values import parse_dates, parse_numbers
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-FEWEST_CASES = 40
-MOST_OUTCOMES = 30
+MIN_CASES = 40
+MAX_OUTCOMES = 30
+
+
+@dataclass(frozen=True)
+class CaseOrder:
+    """The order in which cases are replayed; `str()` describes it.
+
+    Parameters
+    ----------
+    column : str, optional
+        The column that cases are sorted by.
+    shuffle_seed : int, optional
+        Random seed, if cases are shuffled. With neither, cases are in file order.
+
+    Examples
+    --------
+    >>> str(CaseOrder(column="date")), CaseOrder(shuffle_seed=1).is_chronological
+    ('ordered by date', False)
+    """
+
+    column: str | None = None
+    shuffle_seed: int | None = None
+
+    @property
+    def is_chronological(self) -> bool:
+        """True if later cases come later."""
+        return self.shuffle_seed is None
+
+    def __str__(self) -> str:
+        """Describe the order, as in "the cases are ...".
+
+        Returns
+        -------
+        str
+            The description.
+        """
+        if self.shuffle_seed is not None:
+            return f"shuffled with seed {self.shuffle_seed} (no time column given)"
+        return "in file order" if self.column is None else f"ordered by {self.column}"
 
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """T coded cases in the order in which they are replayed.
+    """T past cases in the order in which they are replayed.
 
-    `codes` are (D, T); `outcomes` (T,) count the outcomes of `rewards`; `varying` holds the prices
-    (T,) of features whose price is a column, and `listed` the prices of the others.
+    Parameters
+    ----------
+    features : tuple of TableFeature
+        Features that are free or can be bought; D of them.
+    codes : ndarray
+        Level of each feature in every case, (D, T).
+    outcomes : ndarray
+        Index of the outcome of every case, (T,).
+    rewards : Rewards
+        Reward of every action by outcome.
+    list_prices : ndarray
+        Price of each feature, (D,); 0 where the price varies.
+    varying_prices : mapping
+        Prices by case, (T,), of features whose price is a column.
+    target : str
+        The column of outcomes.
+    order : CaseOrder
+        How the cases are ordered.
+    times : tuple of str, optional
+        Time of each case as written in the table, if a time column is given.
+    notes : tuple of str
+        What a reader should know about how the table was read.
+    policy_file : PolicyFile
+        The policy file that the table was read with.
     """
 
-    features: tuple[PaidFeature, ...]
+    features: tuple[TableFeature, ...]
     codes: Codes
     outcomes: Codes
     rewards: Rewards
-    listed: Floats
-    varying: Mapping[int, Floats]
+    list_prices: Floats
+    varying_prices: Mapping[int, Floats]
     target: str
-    order: str
-    """How the cases are ordered, in words."""
+    order: CaseOrder
     times: tuple[str, ...] | None
-    """When each case was, if known, as it is written in the file."""
-    said: tuple[str, ...]
-    """What was noticed and done besides coding features, in words."""
-    file: PolicyFile
-    """The policy file that the cases were read by."""
+    notes: tuple[str, ...]
+    policy_file: PolicyFile
 
     @property
-    def number(self) -> int:
+    def n_cases(self) -> int:
         """T, the number of cases."""
         return int(self.outcomes.size)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features' names."""
+        """The names of the features."""
         return tuple(feature.name for feature in self.features)
 
     @cached_property
@@ -72,51 +128,86 @@ class Cases:
 
     @cached_property
     def free(self) -> Bools:
-        """Which features are always seen, (D,)."""
+        """True for features that come with every case, (D,)."""
         return np.array([feature.free for feature in self.features], dtype=np.bool_)
 
     @cached_property
     def mean_prices(self) -> Floats:
         """The mean price of each feature, (D,)."""
-        prices = self.listed.copy()
-        for i, column in self.varying.items():
+        prices = self.list_prices.copy()
+        for i, column in self.varying_prices.items():
             prices[i] = column.mean()
         return prices
 
-    def price_by_case(self, places: Iterable[int]) -> Floats | float:
-        """Return what the features at these places cost in every case: (T,), or one number."""
+    def total_price(self, features: Iterable[int]) -> Floats | float:
+        """Return the total price of some features in every case.
+
+        Parameters
+        ----------
+        features : iterable of int
+            Indices of features.
+
+        Returns
+        -------
+        ndarray or float
+            Prices by case, (T,), or one number if no price varies.
+        """
         total: Floats | float = 0.0
-        for i in places:
-            total = total + (self.varying[i] if i in self.varying else float(self.listed[i]))
+        for i in features:
+            varying = self.varying_prices.get(i)
+            total = total + (float(self.list_prices[i]) if varying is None else varying)
         return total
 
     @cached_property
     def problem(self) -> Problem:
-        """What there is to decide: features, outcomes, list prices and rewards in money."""
+        """Features, outcomes, list prices and rewards in money, as policies need them."""
         rewards = self.rewards
         prices = dict(zip(self.names, self.mean_prices.tolist(), strict=True))
         return Problem(
-            features=tuple(it.feature for it in self.features),
+            features=tuple(feature.feature for feature in self.features),
             actions=rewards.actions,
             outcomes=Outcomes(rewards.outcomes, rewards.by_action),
-            prices=PriceList({it.name: prices[it.name] for it in self.features if not it.free}),
+            prices=PriceList(
+                {
+                    feature.name: prices[feature.name]
+                    for feature in self.features
+                    if not feature.free
+                }
+            ),
             rewards=RewardRange(rewards.low, rewards.high, rewards.currency),
         )
 
-    def taken(self, rows: NDArray[Any]) -> Cases:
-        """Return some of the cases, in the order of `rows`."""
+    def subset(self, rows: NDArray[Any]) -> Cases:
+        """Return some of the cases.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Indices of the cases, in the order wanted.
+
+        Returns
+        -------
+        Cases
+            The same features with fewer cases.
+        """
         return replace(
             self,
             codes=np.ascontiguousarray(self.codes[:, rows]),
             outcomes=self.outcomes[rows],
-            varying={i: column[rows] for i, column in self.varying.items()},
+            varying_prices={i: column[rows] for i, column in self.varying_prices.items()},
             times=None if self.times is None else tuple(self.times[k] for k in rows.tolist()),
         )
 
     def replay(self) -> Replay:
-        """Return the cases as a world; rewards and prices are divided by `rewards.span`."""
-        costs = np.tile(self.listed, (self.number, 1))
-        for i, column in self.varying.items():
+        """Return the cases as an environment.
+
+        Returns
+        -------
+        Replay
+            Rewards and prices are divided by `rewards.span`.
+        """
+        costs = np.tile(self.list_prices, (self.n_cases, 1))
+        for i, column in self.varying_prices.items():
             costs[:, i] = column
         return Replay(
             self.codes.T,
@@ -128,31 +219,37 @@ class Cases:
         )
 
 
-def cases_of(source: Any, file: PolicyFile, *, in_order: bool = False, seed: int = 1) -> Cases:
-    """Read a table and code its cases as a policy file says.
+def read_cases(source: Any, file: PolicyFile, *, in_order: bool = False, seed: int = 1) -> Cases:
+    """Read a table of past cases and code its columns.
 
     Parameters
     ----------
     source : path, DataFrame or mapping
         A CSV or Parquet file, or a DataFrame of pandas, polars or pyarrow.
     file : PolicyFile
-        The target, prices and rewards; `thrifty.policy_file.of_prices` makes one in Python.
+        The target, prices and rewards; `thrifty.policy_file.from_prices` makes one in Python.
     in_order : bool
-        Whether the rows are in the order of time. Otherwise they are ordered by the file's column
-        of time, or shuffled if it names none.
+        True if the rows are in the order of time. Otherwise they are sorted by the file's time
+        column, or shuffled if it has none.
     seed : int
         Random seed of the shuffle.
 
     Returns
     -------
     Cases
+        The coded cases.
+
+    Raises
+    ------
+    InvalidTable, InvalidSpec
+        If the table or the policy file cannot be used; the message says how to correct it.
 
     Examples
     --------
-    >>> from thrifty.policy_file import of_prices
+    >>> from thrifty.policy_file import from_prices
     >>> table = {"income": ["low", "high"] * 30, "outcome": ["default", "repaid"] * 30}
-    >>> cases = cases_of(table, of_prices({"income": 0.1}, target="outcome"))
-    >>> cases.number, cases.names, cases.rewards.actions
+    >>> cases = read_cases(table, from_prices({"income": 0.1}, target="outcome"))
+    >>> cases.n_cases, cases.names, cases.rewards.actions
     (60, ('income',), ('default', 'repaid'))
     """
     table = (
@@ -160,157 +257,168 @@ def cases_of(source: Any, file: PolicyFile, *, in_order: bool = False, seed: int
         if isinstance(source, Table)
         else read_table(source, encoding=file.table.encoding, separator=file.table.separator)
     )
-    return _Reader(table, file, in_order, seed).cases()
+    return _CaseReader(table, file, in_order, seed).cases()
 
 
-class _Reader:
+class _CaseReader:
     """Turns one table into cases, column by column."""
 
     def __init__(self, table: Table, file: PolicyFile, in_order: bool, seed: int) -> None:
         self.frame, self.file, self.seed = table.frame, file, seed
         self.in_order = in_order
-        self.said = list(table.said)
-        self.target = self._required_target()
+        self.notes = list(table.notes)
+        self.target = self._require_target()
         require_columns(file, self.target, self.frame.columns)
 
     def cases(self) -> Cases:
+        # Outcomes first: cases without one are removed from the table.
         outcomes, names = self._outcomes()
-        rewards = rewards_of(self.file, names)
-        order, how, times = self._order()
-        offers = offers_of(self.file, self.frame.columns)
-        features, codes, listed, varying = self._features(offers)
-        self._say_left_out(offers)
+        rewards = build_rewards(self.file, names)
+        rows, order, times = self._order()
+        offers = list_offers(self.file, self.frame.columns)
+        features, codes, list_prices, varying_prices = self._features(offers)
+        self._note_unused_columns(offers)
         return Cases(
             features=tuple(features),
-            codes=np.stack([it[order] for it in codes]),
-            outcomes=outcomes[order],
+            codes=np.stack([column[rows] for column in codes]),
+            outcomes=outcomes[rows],
             rewards=rewards,
-            listed=listed,
-            varying={i: column[order] for i, column in varying.items()},
+            list_prices=list_prices,
+            varying_prices={i: column[rows] for i, column in varying_prices.items()},
             target=self.target,
-            order=how,
+            order=order,
             times=times,
-            said=tuple(self.said),
-            file=self.file.with_table(target=self.target),
+            notes=tuple(self.notes),
+            policy_file=self.file.with_table(target=self.target),
         )
 
-    def _required_target(self) -> str:
+    def _require_target(self) -> str:
         target = self.file.table.target
         if target is None:
             raise InvalidSpec(
-                "no target: say which column holds the outcome, with --target COLUMN or "
-                "`target = ...` under [table] in policy.toml, which `thrifty init` writes. The "
-                f"columns are {listed(self.frame.columns)}."
+                "no target is given, the column with the outcome of each case: name it with "
+                "--target, or run `thrifty init` to write a policy.toml and use that with "
+                f"--policy. The columns are {quote_names(self.frame.columns)}."
             )
         return target
 
     def _outcomes(self) -> tuple[Codes, tuple[str, ...]]:
-        values = tidy(self.target, self.frame[self.target], self.file.table.missing)
+        values = normalise(self.target, self.frame[self.target], self.file.table.missing)
         if values.null_count():
-            known = values.is_not_null()
-            self.said.append(
-                f"{values.null_count():,} of {len(values):,} cases have no {self.target} and are "
-                "left out"
+            present = values.is_not_null()
+            self.notes.append(
+                f"{values.null_count():,} of {len(values):,} cases have no value in "
+                f"{self.target!r} and are skipped"
             )
-            self.frame, values = self.frame.filter(known), values.filter(known)
-        if len(values) < FEWEST_CASES:
-            raise InvalidTable(
-                f"{len(values)} cases with a value in column {self.target!r}: fewer than "
-                f"{FEWEST_CASES} cannot show what a feature is worth. Give more past cases."
-            )
-        if values.n_unique() > MOST_OUTCOMES:
-            raise InvalidTable(
-                f"the target, column {self.target!r}, has {values.n_unique():,} distinct values: "
-                f"an outcome is one of a few, at most {MOST_OUTCOMES}. Group them, or choose "
-                "another target."
-            )
-        if values.dtype == pl.Float64 and values.is_infinite().any():
-            raise InvalidTable(
-                f"the target, column {self.target!r}, holds infinity: correct those cases."
-            )
-        category = ColumnSection(name=self.target, kind="category", max_levels=MOST_OUTCOMES)
-        codes, coding = code_column(self.target, values, category)
+            self.frame, values = self.frame.filter(present), values.filter(present)
+        self._require_usable_target(values)
+        category = ColumnSection(name=self.target, kind="category", max_levels=MAX_OUTCOMES)
+        codes, coding = encode_column(self.target, values, category)
         if len(coding.levels) < 2:
             raise InvalidTable(
-                f"the target, column {self.target!r}, is {coding.levels[0]!r} in every case: there "
-                "is nothing to find out. Choose another column, or add cases that ended otherwise."
+                f"the target, column {self.target!r}, is {coding.levels[0]!r} in every case, so "
+                "there is nothing to predict: choose another target, or add cases with another "
+                "outcome."
             )
         return codes, coding.levels
 
-    def _order(self) -> tuple[NDArray[np.intp], str, tuple[str, ...] | None]:
-        name, number = self.file.table.time, self.frame.height
-        if name is None:
-            if self.in_order:
-                return np.arange(number), "in the order of the file", None
-            order = generator(self.seed).permutation(number)
-            return order, f"shuffled, for no column of time is given (seed {self.seed})", None
-        moments = self._moments(name)
-        order = np.argsort(moments.to_numpy(), kind="stable")
-        raw = self.frame[name].cast(pl.String).str.strip_chars()
-        return order, f"in the order of {name}", tuple(raw.gather(order).to_list())
-
-    def _moments(self, name: str) -> pl.Series:
-        values = tidy(name, self.frame[name], self.file.table.missing)
-        if values.dtype == pl.String:
-            read = numbers(values)
-            if read.null_count() > values.null_count():
-                read = dates(values)[0].dt.epoch("us").cast(pl.Float64)
-        elif values.dtype == pl.Datetime:
-            read = values.dt.epoch("us").cast(pl.Float64)
-        else:
-            read = values.cast(pl.Float64)
-        unread = read.is_null() | read.is_nan() | read.is_infinite()
-        if unread.any():
-            row = int(unread.arg_max() or 0)
+    def _require_usable_target(self, values: pl.Series) -> None:
+        if len(values) < MIN_CASES:
             raise InvalidTable(
-                f"the time, column {name!r}, is {self.frame[name][row]!r} in case {row + 1}: cases "
-                "can only be ordered by dates such as 2024-05-31 or by numbers. Correct it, or "
-                "leave the time out to have cases shuffled."
+                f"only {len(values)} cases have a value in the target, column {self.target!r}; at "
+                f"least {MIN_CASES} are needed to estimate what a feature is worth: add more past "
+                "cases."
             )
-        return read
+        if values.n_unique() > MAX_OUTCOMES:
+            raise InvalidTable(
+                f"the target, column {self.target!r}, has {values.n_unique():,} distinct values; "
+                f"at most {MAX_OUTCOMES} outcomes are supported: group the values into a few "
+                "classes, or choose another target."
+            )
+        if values.dtype == pl.Float64 and values.is_infinite().any():
+            raise InvalidTable(
+                f"the target, column {self.target!r}, contains infinity: correct or remove those "
+                "cases."
+            )
+
+    def _order(self) -> tuple[NDArray[np.intp], CaseOrder, tuple[str, ...] | None]:
+        column, n_cases = self.file.table.time, self.frame.height
+        if column is None:
+            if self.in_order:
+                return np.arange(n_cases), CaseOrder(), None
+            rows = generator(self.seed).permutation(n_cases)
+            return rows, CaseOrder(shuffle_seed=self.seed), None
+        rows = np.argsort(self._parse_times(column).to_numpy(), kind="stable")
+        as_written = self.frame[column].cast(pl.String).str.strip_chars()
+        return rows, CaseOrder(column), tuple(as_written.gather(rows).to_list())
+
+    def _parse_times(self, column: str) -> pl.Series:
+        values = normalise(column, self.frame[column], self.file.table.missing)
+        if values.dtype == pl.String:
+            times = parse_numbers(values)
+            if times.null_count() > values.null_count():
+                times = parse_dates(values)[0].dt.epoch("us").cast(pl.Float64)
+        elif values.dtype == pl.Datetime:
+            times = values.dt.epoch("us").cast(pl.Float64)
+        else:
+            times = values.cast(pl.Float64)
+        unusable = times.is_null() | times.is_nan() | times.is_infinite()
+        if unusable.any():
+            row = int(unusable.arg_max() or 0)
+            raise InvalidTable(
+                f"the time, column {column!r}, is {self.frame[column][row]!r} in case {row + 1}; "
+                "cases can be ordered only by dates such as 2024-05-31 or by numbers: correct the "
+                "value, or leave out the time column to shuffle the cases."
+            )
+        return times
 
     def _features(
         self, offers: Sequence[Offer]
-    ) -> tuple[list[PaidFeature], list[Codes], Floats, dict[int, Floats]]:
+    ) -> tuple[list[TableFeature], list[Codes], Floats, dict[int, Floats]]:
         features, codes, prices = [], [], np.zeros(len(offers))
         varying: dict[int, Floats] = {}
         for i, offer in enumerate(offers):
-            columns = [self._column(it) for it in offer.columns]
-            feature, coded = coded_feature(offer.name, columns, offer.told)
+            columns = [self._encode(section) for section in offer.columns]
+            feature, coded = encode_feature(offer.name, columns, offer.declared)
             features.append(replace(feature, free=offer.free))
             codes.append(coded)
             if isinstance(offer.price, str):
-                varying[i] = self._prices(offer.name, offer.price)
+                varying[i] = self._read_prices(offer.name, offer.price)
             else:
                 prices[i] = offer.price
         return features, codes, prices, varying
 
-    def _column(self, section: ColumnSection) -> tuple[Codes, Coding]:
-        words = self.file.table.missing
-        return code_column(section.name, self.frame[section.name], section, words)
+    def _encode(self, section: ColumnSection) -> tuple[Codes, Coding]:
+        missing = self.file.table.missing
+        return encode_column(section.name, self.frame[section.name], section, missing)
 
-    def _prices(self, name: str, column: str) -> Floats:
-        values = tidy(column, self.frame[column], ())
-        read = numbers(values) if values.dtype == pl.String else values.cast(pl.Float64)
-        bad = ~(read.is_finite() & (read >= 0)).fill_null(False)
-        if bad.any():
-            row = int(bad.arg_max() or 0)
+    def _read_prices(self, name: str, column: str) -> Floats:
+        values = normalise(column, self.frame[column])
+        is_text = values.dtype == pl.String
+        prices = parse_numbers(values) if is_text else values.cast(pl.Float64)
+        unusable = ~(prices.is_finite() & (prices >= 0)).fill_null(False)
+        if unusable.any():
+            row = int(unusable.arg_max() or 0)
             raise InvalidTable(
                 f"column {column!r}, the price of {name!r}, is {self.frame[column][row]!r} in case "
-                f"{row + 1}: a price is a finite number of at least 0, known in every case. "
-                "Correct it, or give one number as the price."
+                f"{row + 1}; every case needs a price of at least 0: correct the value, or give "
+                "one number as the price."
             )
-        return read.to_numpy().astype(np.float64)
+        return prices.to_numpy().astype(np.float64)
 
-    def _say_left_out(self, offers: Sequence[Offer]) -> None:
+    def _note_unused_columns(self, offers: Sequence[Offer]) -> None:
         used = {column.name for offer in offers for column in offer.columns}
         used |= {self.target, self.file.table.time or self.target}
         used |= {offer.price for offer in offers if isinstance(offer.price, str)}
-        rest = [it for it in self.frame.columns if it not in used]
-        asked = [it for it in rest if it in self.file.table.leave_out]
-        rest = [it for it in rest if it not in asked]
-        ids = [it for it in rest if is_identifier(self.frame[it])]
-        rest = [it for it in rest if it not in ids]
-        for names, why in ((asked, "as told"), (ids, "identifiers"), (rest, "no price")):
-            if names:
-                self.said.append(f"left out ({why}): {listed(names)}")
+        unused = [column for column in self.frame.columns if column not in used]
+        left_out = [column for column in unused if column in self.file.table.leave_out]
+        rest = [column for column in unused if column not in left_out]
+        identifiers = [column for column in rest if is_identifier(self.frame[column])]
+        unpriced = [column for column in rest if column not in identifiers]
+        for columns, reason in (
+            (left_out, "in leave_out"),
+            (identifiers, "identifiers"),
+            (unpriced, "no price"),
+        ):
+            if columns:
+                self.notes.append(f"not used ({reason}): {quote_names(columns)}")

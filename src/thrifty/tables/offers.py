@@ -1,122 +1,139 @@
-"""What a policy file offers for sale in a table: columns, bundles, and what is free."""
+"""What a policy file offers in a table: free columns, columns and bundles with a price."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from thrifty.errors import InvalidSpec, UnknownName
+from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicyFile, PriceColumn
-from thrifty.policy_file.problems import suggestion
-from thrifty.tables.paid_prices import PaidFeature, told_feature
+from thrifty.tables.features import TableFeature, declared_feature
 
-MOST_FEATURES = 40
+MAX_FEATURES = 40
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Columns that one price reveals; the price is a number or the name of a column."""
+    """Columns that one price reveals.
+
+    The price is a number or the name of a column. `declared` has the combinations of several
+    columns, if the policy file gives them.
+    """
 
     name: str
     columns: tuple[ColumnSection, ...]
     price: float | str
-    told: PaidFeature | None = None
-    """The combinations of several columns, if the file gives them."""
+    declared: TableFeature | None = None
 
     @property
     def free(self) -> bool:
-        """Whether nothing is paid for it."""
+        """True if the price is 0."""
         return self.price == 0
 
 
-def offers_of(file: PolicyFile, columns: Sequence[str]) -> list[Offer]:
-    """Return everything to buy, free things first; `columns` are those of the table."""
-    _require_one_use(file)
-    bundled = {name for it in file.bundles for name in it.features}
-    offers = [_of_feature(it, 0.0) for it in file.features if it.free]
+def list_offers(file: PolicyFile, columns: Sequence[str]) -> list[Offer]:
+    """Return everything that is free or can be bought, free features first.
+
+    `columns` are the columns of the table.
+    """
+    _require_comparable(file)
+    bundled = {name for bundle in file.bundles for name in bundle.features}
+    offers = [_feature_offer(feature, 0.0) for feature in file.features if feature.free]
     offers += [
-        _of_feature(it, _price(it.price))
-        for it in file.features
-        if it.price is not None and not it.free and it.name not in bundled
+        _feature_offer(feature, _price(feature.price))
+        for feature in file.features
+        if feature.price is not None and not feature.free and feature.name not in bundled
     ]
     for bundle in file.bundles:
         if bundle.price is None:
-            raise InvalidSpec(f"bundle {bundle.name!r} has no price: give it one.")
-        sections = tuple(file.feature(it) or ColumnSection(name=it) for it in bundle.features)
+            raise InvalidSpec(
+                f"bundle {bundle.name!r} has no price, so it cannot be compared: add `price = ...` "
+                "to it."
+            )
+        sections = tuple(file.feature(name) or ColumnSection(name=name) for name in bundle.features)
         offers.append(Offer(bundle.name, sections, _price(bundle.price)))
-    _require_number(offers, columns)
-    return sorted(offers, key=lambda it: not it.free)
+    _require_some_prices(offers, columns)
+    return sorted(offers, key=lambda offer: not offer.free)
 
 
 def require_columns(file: PolicyFile, target: str, columns: Sequence[str]) -> None:
-    """Refuse names of columns that the table does not have, and a target that is for sale."""
-    wanted = [(target, "the target")]
-    wanted += [(it, "the time") for it in (file.table.time,) if it is not None]
-    wanted += [(it, "`leave_out`") for it in file.table.leave_out]
-    for feature in file.features:
-        wanted += [(it.name, f"feature {feature.name!r}") for it in feature.parts or (feature,)]
-    prices = [(it.name, it.price) for it in file.features]
-    prices += [(it.name, it.price) for it in file.bundles]
-    for name, price in prices:
-        if isinstance(price, PriceColumn):
-            wanted.append((price.column, f"the price column of {name!r}"))
-    for name, where in wanted:
+    """Refuse columns that the table does not have, and a target that is for sale."""
+    for name, where in _named_columns(file, target):
         if name not in columns:
             raise UnknownName(
-                f"{where} names column {name!r}, which the table does not have"
-                f"{suggestion(name, columns)}: its columns are {listed(columns)}."
+                f"{where}: the table has no column {name!r}{suggestion(name, columns)}. Its "
+                f"columns are {quote_names(columns)}."
             )
     if file.feature(target) is not None:
         raise InvalidSpec(
-            f"column {target!r} is the target and for sale as well: what is to be found out cannot "
-            "be bought, so remove it from [[features]]."
+            f"column {target!r} is the target and also one of the [[features]]; the outcome is not "
+            "known when a decision is made: remove it from [[features]]."
         )
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Return names in quotes, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _named_columns(file: PolicyFile, target: str) -> Iterator[tuple[str, str]]:
+    """Yield every column that the file names, and where."""
+    yield target, "target"
+    if file.table.time is not None:
+        yield file.table.time, "time"
+    for name in file.table.leave_out:
+        yield name, "leave_out"
+    for feature in file.features:
+        for part in feature.parts or (feature,):
+            yield part.name, f"feature {feature.name!r}"
+    prices = [(feature.name, feature.price) for feature in file.features]
+    prices += [(bundle.name, bundle.price) for bundle in file.bundles]
+    for name, price in prices:
+        if isinstance(price, PriceColumn):
+            yield price.column, f"price of {name!r}"
 
 
-def _of_feature(section: FeatureSection, price: float | str) -> Offer:
+def quote_names(names: Sequence[str], max_shown: int = 12) -> str:
+    """Return names in quotes, and how many more there are.
+
+    >>> quote_names(["a", "b", "c"], max_shown=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = ", ".join(repr(name) for name in names[:max_shown])
+    return shown if len(names) <= max_shown else f"{shown} and {len(names) - max_shown} more"
+
+
+def _feature_offer(section: FeatureSection, price: float | str) -> Offer:
     if not section.parts:
         return Offer(section.name, (section,), price)
-    return Offer(section.name, section.parts, price, told_feature(section))
+    return Offer(section.name, section.parts, price, declared_feature(section))
 
 
 def _price(price: float | PriceColumn | None) -> float | str:
     return price.column if isinstance(price, PriceColumn) else float(price or 0.0)
 
 
-def _require_one_use(file: PolicyFile) -> None:
-    for it in file.features:
-        if it.free and it.price not in (None, 0.0):
+def _require_comparable(file: PolicyFile) -> None:
+    for feature in file.features:
+        if feature.name in file.table.leave_out:
             raise InvalidSpec(
-                f"column {it.name!r} has a price of its own and is free: keep one of the two."
-            )
-        if it.name in file.table.leave_out:
-            raise InvalidSpec(
-                f"column {it.name!r} is in [[features]] and in `leave_out`: keep one of the two."
+                f"column {feature.name!r} is in [[features]] and in `leave_out`: remove it from "
+                "one of them."
             )
     for group in file.groups:
         if group.setup:
             raise InvalidSpec(
-                f"group {group.name!r} has a setup fee, which `thrifty worth` cannot compare yet: "
-                "make the group a bundle, or add the fee to the prices of its features."
+                f"group {group.name!r} has a setup fee, which `thrifty worth` does not support "
+                "yet: make the group a bundle, or add the fee to the prices of its features."
             )
 
 
-def _require_number(offers: Sequence[Offer], columns: Sequence[str]) -> None:
-    if all(it.free for it in offers):
+def _require_some_prices(offers: Sequence[Offer], columns: Sequence[str]) -> None:
+    if all(offer.free for offer in offers):
         raise InvalidSpec(
-            "nothing has a price: give a policy.toml with --policy that has a price in the "
-            "[[features]] entry of each column to buy; `thrifty init` writes one to complete. The "
-            f"columns are {listed(columns)}."
+            "no feature has a price, so there is nothing to compare: run `thrifty init` to write a "
+            "policy.toml, set the prices in its [[features]], and give it with --policy. The "
+            f"columns are {quote_names(columns)}."
         )
-    if len(offers) > MOST_FEATURES:
+    if len(offers) > MAX_FEATURES:
         raise InvalidSpec(
-            f"{len(offers)} features have a price or are free, and at most {MOST_FEATURES} can be "
-            f"compared; {offers[MOST_FEATURES].name!r} is one too many. Remove prices of those "
-            "that are surely not worth it, or bundle what is bought together."
+            f"there are {len(offers)} features, and at most {MAX_FEATURES} can be compared: remove "
+            f"features that are unlikely to pay (for example {offers[MAX_FEATURES].name!r}), or "
+            "bundle those that are bought together."
         )

@@ -1,4 +1,4 @@
-"""Tables as their owners have them: CSV, Parquet, or a DataFrame of another library."""
+"""Read tables: CSV files, Parquet files, and DataFrames of pandas, polars and pyarrow."""
 
 from __future__ import annotations
 
@@ -15,28 +15,58 @@ from narwhals.exceptions import NarwhalsError
 from thrifty.errors import InvalidTable
 
 SEPARATORS = (",", ";", "\t", "|")
-NAMES_OF_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _HEAD = 65_536
-_PACKED = {
-    b"PK\x03\x04": "a workbook or a zip archive",
-    b"\x1f\x8b": "packed with gzip",
-    b"PAR1": "a Parquet file with another ending",
+_EXCEL = "save it as CSV first (in Excel: File, Save As, CSV UTF-8)"
+_BINARY_FORMATS = {
+    b"PK\x03\x04": ("an Excel workbook or a zip archive", _EXCEL),
+    b"\xd0\xcf\x11\xe0": ("an Excel workbook", _EXCEL),
+    b"\x1f\x8b": ("compressed with gzip", "decompress it first, for example with gunzip"),
+    b"PAR1": ("a Parquet file", "rename it so that it ends with .parquet"),
 }
 _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as it was read; the columns of a CSV file are text still."""
+    """A table as it was read.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table; all columns of a CSV file are text.
+    notes : tuple of str
+        What a reader should know about how the file was read, such as its separator.
+    """
 
     frame: pl.DataFrame
-    said: tuple[str, ...] = ()
-    """What was noticed and done while reading, in words."""
+    notes: tuple[str, ...] = ()
 
 
 def read_table(source: Any, *, encoding: str | None = None, separator: str | None = None) -> Table:
-    """Read a CSV or Parquet file, or take a DataFrame of pandas, polars or pyarrow.
+    """Read a CSV or Parquet file, or convert a DataFrame.
 
+    Parameters
+    ----------
+    source : path, DataFrame or mapping
+        A CSV or Parquet file, or a DataFrame of pandas, polars or pyarrow.
+    encoding : str, optional
+        Encoding of a CSV file; UTF-8 by default.
+    separator : str, optional
+        Separator of a CSV file; detected by default.
+
+    Returns
+    -------
+    Table
+        The table, and notes about how it was read.
+
+    Raises
+    ------
+    InvalidTable
+        If the file cannot be read; the message says how to correct it.
+
+    Examples
+    --------
     >>> table = read_table({"income": ["low", "high"], "outcome": ["no", "yes"]})
     >>> table.frame.shape
     (2, 2)
@@ -61,13 +91,13 @@ def _frame(source: Any) -> pl.DataFrame:
         return frame
     except TypeError as error:
         raise InvalidTable(
-            f"a {type(source).__name__} is no table: give the path of a CSV or Parquet file, or a "
-            "DataFrame of pandas, polars or pyarrow."
+            f"a {type(source).__name__} is not a table: give the path of a CSV or Parquet file, or "
+            "a DataFrame of pandas, polars or pyarrow."
         ) from error
     except (pl.exceptions.PolarsError, NarwhalsError, ValueError) as error:
         raise InvalidTable(
-            f"the DataFrame cannot be read ({_first_line(error)}): give each column one type and "
-            "a name of its own."
+            f"the DataFrame cannot be read ({_first_line(error)}): give each column a "
+            "unique name and values of one type."
         ) from error
 
 
@@ -76,34 +106,35 @@ def _parquet(path: Path) -> pl.DataFrame:
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InvalidTable(
-            f"{path} cannot be read as Parquet ({_first_line(error)}): check the path, or write "
-            "the file again."
+            f"{path} cannot be read as Parquet ({_first_line(error)}): check the path, or "
+            "export the file again."
         ) from error
 
 
 def _csv(path: Path, encoding: str | None, separator: str | None) -> Table:
-    data, said = _as_utf8(path, _bytes_of(path), encoding)
+    data, notes = _as_utf8(path, _bytes_of(path), encoding)
     if not data.strip():
-        raise InvalidTable(f"{path} is empty: give a file with a header and a row for each case.")
+        raise InvalidTable(f"{path} is empty: give a file with a header and one row per case.")
     header = data[:_HEAD].lstrip(b"\n\r").split(b"\n", 1)[0].decode("utf-8", "replace")
     if separator is not None and (len(separator) != 1 or separator in '\r\n"\0'):
         raise InvalidTable(
-            f"separator {separator!r}: values are separated by one character, such as ',' or ';'."
+            f"the separator {separator!r} is not a single character: use for example ',' or ';'."
         )
     if separator is None:
         separator = _separator_of(data[:_HEAD].decode("utf-8", "replace"))
         if separator != ",":
-            said = (*said, f"values are separated by {NAMES_OF_SEPARATORS[separator]}")
+            notes = (*notes, f"separator: {SEPARATOR_NAMES[separator]}")
     _require_header(path, header.rstrip("\r"), separator)
     try:
+        # Types are recognised later, because polars does not parse currencies and decimal commas.
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
     except pl.exceptions.PolarsError as error:
         raise InvalidTable(
-            f"{path} cannot be read as a table ({_first_line(error)}): every row needs as many "
-            f"values as the header, {len(_names(header, separator))}, separated by "
-            f"{NAMES_OF_SEPARATORS.get(separator, separator)}; quote values that hold one."
+            f"{path} cannot be read as a table ({_first_line(error)}): check that every row has as "
+            f"many values as the header, {len(_names(header, separator))}, and that values which "
+            f"contain {SEPARATOR_NAMES.get(separator, repr(separator))} are in quotes."
         ) from error
-    return Table(frame.rename(str.strip), said)
+    return Table(frame.rename(str.strip), notes)
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -117,11 +148,9 @@ def _bytes_of(path: Path) -> bytes:
 
 def _as_utf8(path: Path, data: bytes, encoding: str | None) -> tuple[bytes, tuple[str, ...]]:
     """Return the text as UTF-8 without a byte-order mark."""
-    for head, what in _PACKED.items():
-        if data.startswith(head):
-            raise InvalidTable(
-                f"{path} is {what}, not text: unpack it, or save the table as CSV or Parquet."
-            )
+    for signature, (format_, remedy) in _BINARY_FORMATS.items():
+        if data.startswith(signature):
+            raise InvalidTable(f"{path} is {format_}, not a CSV file: {remedy}.")
     if encoding is None:
         encoding = next((name for bom, name in _BOMS if data.startswith(bom)), None)
     if encoding is not None:
@@ -129,9 +158,10 @@ def _as_utf8(path: Path, data: bytes, encoding: str | None) -> tuple[bytes, tupl
             text = data.decode(encoding)
         except (LookupError, UnicodeError) as error:
             raise InvalidTable(
-                f"{path} is not in the encoding {encoding!r} ({error}): give the right one."
+                f"{path} is not encoded as {encoding!r} ({error}): give the right encoding with "
+                "--encoding, such as latin-1 or utf-8."
             ) from error
-        return text.removeprefix("\ufeff").encode(), (f"the encoding is {encoding}",)
+        return text.removeprefix("\ufeff").encode(), (f"encoding: {encoding}",)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -139,17 +169,17 @@ def _as_utf8(path: Path, data: bytes, encoding: str | None) -> tuple[bytes, tupl
     return data.removeprefix(b"\xef\xbb\xbf"), ()
 
 
-def _not_utf8(path: Path, data: bytes, place: int) -> str:
-    line = data.count(b"\n", 0, place) + 1
-    before = data[data.rfind(b"\n", 0, place) + 1 : place]
+def _not_utf8(path: Path, data: bytes, position: int) -> str:
+    line = data.count(b"\n", 0, position) + 1
+    before = data[data.rfind(b"\n", 0, position) + 1 : position]
     header = data[:_HEAD].split(b"\n", 1)[0].decode("latin-1").strip()
     separator = _separator_of(header)
     names = _names(header, separator)
-    position = before.count(separator.encode())
-    column = f"column {names[position]!r}" if position < len(names) else "a column"
+    index = before.count(separator.encode())
+    column = f"column {names[index]!r}" if index < len(names) else "a column"
     return (
-        f"{path} is not UTF-8 (line {line}, {column}, byte 0x{data[place]:02x}): say which "
-        "encoding it has, such as --encoding latin-1, or save it as UTF-8."
+        f"{path} is not UTF-8 (line {line}, {column}, byte 0x{data[position]:02x}): give its "
+        "encoding, for example --encoding latin-1, or save it as UTF-8."
     )
 
 
@@ -158,28 +188,29 @@ def _names(header: str, separator: str) -> list[str]:
 
 
 def _separator_of(head: str) -> str:
-    """Return the separator that divides the header into most names."""
+    """Return the separator that splits the header into the most names."""
     first = next((line for line in head.splitlines() if line.strip()), "")
-    return max(SEPARATORS, key=lambda it: len(_names(first, it)))
+    return max(SEPARATORS, key=lambda separator: len(_names(first, separator)))
 
 
 def _require_header(path: Path, header: str, separator: str) -> None:
     names = _names(header, separator)
     if len(names) < 2:
         raise InvalidTable(
-            f"{path} has one column, {header[:60]!r}: a table has a target and something to buy. "
-            "If its values are separated by something unusual, say by what: --separator ':'."
+            f"{path} has only one column, {header[:60]!r}; a target and at least one feature are "
+            "needed: if values are separated by an unusual character, give it, for example "
+            "--separator ':'."
         )
     for name, times in Counter(names).items():
         if times > 1:
             raise InvalidTable(
-                f"column {name!r} stands {times} times in the header of {path}: a name must mean "
-                "one column, rename the others."
+                f"column {name!r} appears {times} times in the header of {path}; columns are "
+                "identified by name: rename all but one."
             )
         if not name:
             raise InvalidTable(
-                f"column {names.index(name) + 1} of {path} has no name: prices and reports go by "
-                "name, so give it one in the first line."
+                f"column {names.index(name) + 1} of {path} has no name; columns are identified by "
+                "name: give it one in the first line."
             )
 
 
@@ -187,12 +218,13 @@ def _require_cases(frame: pl.DataFrame, source: Any) -> None:
     what = str(source) if isinstance(source, str | Path) else "the table"
     if frame.width < 2:
         raise InvalidTable(
-            f"{what} has {frame.width} columns: a table has a target and something to buy."
+            f"{what} has {frame.width} column(s); a target and at least one feature are needed: "
+            "add columns."
         )
     if frame.height == 0:
         raise InvalidTable(
-            f"{what} has a header, {', '.join(frame.columns[:5])}, and no cases: give past cases, "
-            "a row for each."
+            f"{what} has a header ({', '.join(frame.columns[:5])}) but no cases: add one row per "
+            "past case."
         )
 
 

@@ -1,4 +1,4 @@
-"""What it pays to do something, by what turned out to be true."""
+"""Rewards of actions by outcome."""
 
 from __future__ import annotations
 
@@ -14,30 +14,42 @@ from thrifty.policy_file import PolicyFile
 
 @dataclass(frozen=True, eq=False)
 class Rewards:
-    """A table (actions, outcomes) in the user's own money, and the range of rewards."""
+    """Rewards by action and outcome, in money.
+
+    Parameters
+    ----------
+    actions, outcomes : tuple of str
+        Names of the rows and columns of the table.
+    table : ndarray
+        Rewards, (actions, outcomes).
+    currency : str
+        Unit of the rewards.
+    is_custom : bool
+        True if the user gave the rewards. Otherwise a correct prediction of the outcome earns 1.
+    range : tuple of float, optional
+        The declared range of rewards; that of the table by default.
+    """
 
     actions: tuple[str, ...]
     outcomes: tuple[str, ...]
     table: NDArray[np.float64]
     currency: str = ""
-    given: bool = False
-    """Whether the user gave it; otherwise it is 1 for the right action and 0 for others."""
+    is_custom: bool = False
     range: tuple[float, float] | None = None
-    """The declared range of rewards; None means that of the table."""
 
     @property
     def low(self) -> float:
-        """The least reward, which policies see as 0."""
+        """The lowest reward, which policies see as 0."""
         return float(self.table.min()) if self.range is None else self.range[0]
 
     @property
     def high(self) -> float:
-        """The greatest reward, which policies see as 1."""
+        """The highest reward, which policies see as 1."""
         return float(self.table.max()) if self.range is None else self.range[1]
 
     @property
     def span(self) -> float:
-        """What 1 is in money: rewards and prices are divided by it inside."""
+        """The range of rewards; policies see rewards and prices divided by it."""
         return self.high - self.low
 
     @property
@@ -55,53 +67,55 @@ class Rewards:
         }
 
 
-def rewards_of(file: PolicyFile, outcomes: Sequence[str]) -> Rewards:
-    """Return the file's rewards by action and outcome, or 1 for naming the outcome and 0 otherwise.
+def build_rewards(file: PolicyFile, outcomes: Sequence[str]) -> Rewards:
+    """Return the rewards of a policy file, or 1 for a correct prediction and 0 otherwise.
 
     Parameters
     ----------
     file : PolicyFile
-        Its `[outcomes.rewards]`, `[actions]` and `[rewards]` are read.
+        A file with or without `[outcomes.rewards]`, `[actions]` and `[rewards]`.
     outcomes : sequence of str
         The values of the target.
 
     Returns
     -------
     Rewards
+        Rewards of every action for every outcome.
 
     Examples
     --------
-    >>> from thrifty.policy_file import of_prices
+    >>> from thrifty.policy_file import from_prices
     >>> given = {"approve": {"repaid": 120, "default": -900}, "decline": 0}
-    >>> rewards = rewards_of(of_prices({}, rewards=given), ["default", "repaid"])
+    >>> rewards = build_rewards(from_prices({}, rewards=given), ["default", "repaid"])
     >>> rewards.actions, rewards.table.tolist(), rewards.span
     (('approve', 'decline'), [[-900.0, 120.0], [0.0, 0.0]], 1020.0)
     """
     unit, given = file.rewards.unit, file.outcomes.rewards if file.outcomes else {}
     if not given:
-        _require_guesses(file, outcomes)
+        _require_predictions(file, outcomes)
         table = np.eye(len(outcomes))
         return Rewards(tuple(outcomes), tuple(outcomes), table, unit, range=_range(file, table))
     actions = tuple(given) if file.actions is None else file.actions.names
     if len(actions) < 2:
         raise InvalidSpec(
-            f"rewards are given for {', '.join(map(repr, actions))} only: to decide there must be "
-            "two actions or more; give each its rewards in [outcomes.rewards]."
+            f"{', '.join(map(repr, actions))} is the only action with rewards; a decision needs at "
+            "least two: add another one to [outcomes.rewards], such as `decline = 0`."
         )
     table = np.array([_row(action, given[action], outcomes) for action in actions])
     if table.max() == table.min():
         raise InvalidSpec(
-            f"every reward is {table.max():g}, so nothing depends on what is done: give each "
-            "action its rewards by outcome."
+            f"every reward is {table.max():g}, so all actions are equally good: give each action "
+            "its rewards by outcome in [outcomes.rewards]."
         )
     return Rewards(actions, tuple(outcomes), table, unit, True, _range(file, table))
 
 
-def _require_guesses(file: PolicyFile, outcomes: Sequence[str]) -> None:
+def _require_predictions(file: PolicyFile, outcomes: Sequence[str]) -> None:
     if file.actions is not None and sorted(file.actions.names) != sorted(outcomes):
         raise InvalidSpec(
-            f"[actions] are {', '.join(map(repr, file.actions.names))}, and the target is one of "
-            f"{', '.join(map(repr, outcomes))}: say in [outcomes.rewards] what each action pays."
+            f"[actions] are {', '.join(map(repr, file.actions.names))}, but the outcomes are "
+            f"{', '.join(map(repr, outcomes))} and no rewards link the two: add [outcomes.rewards] "
+            "with the reward of each action for each outcome."
         )
 
 
@@ -109,13 +123,13 @@ def _range(file: PolicyFile, table: NDArray[np.float64]) -> tuple[float, float] 
     declared = (file.rewards.low, file.rewards.high)
     if declared == (None, None):
         return None
-    least, most = float(table.min()), float(table.max())
-    low = least if declared[0] is None else declared[0]
-    high = most if declared[1] is None else declared[1]
-    if least < low or most > high:
+    lowest, highest = float(table.min()), float(table.max())
+    low = lowest if declared[0] is None else declared[0]
+    high = highest if declared[1] is None else declared[1]
+    if lowest < low or highest > high:
         raise InvalidSpec(
-            f"the rewards by outcome go from {least:g} to {most:g}, beyond low = {low:g} and "
-            f"high = {high:g} in [rewards]: widen the range, or leave low and high out."
+            f"the rewards range from {lowest:g} to {highest:g}, outside low = {low:g} and "
+            f"high = {high:g} in [rewards]: widen the range, or remove low and high."
         )
     return low, high
 
@@ -126,13 +140,13 @@ def _row(action: str, row: float | Mapping[str, float], outcomes: Sequence[str])
     for outcome in row:
         if outcome not in outcomes:
             raise InvalidSpec(
-                f"action {action!r} has a reward for outcome {outcome!r}, which the target never "
-                f"takes: its values are {', '.join(map(repr, outcomes))}."
+                f"action {action!r} has a reward for outcome {outcome!r}, which does not occur in "
+                f"the target: use its values, {', '.join(map(repr, outcomes))}."
             )
     for outcome in outcomes:
         if outcome not in row:
             raise InvalidSpec(
-                f"action {action!r} has no reward for outcome {outcome!r}: a past case can only be "
-                "judged if every action has one; add it."
+                f"action {action!r} has no reward for outcome {outcome!r}, which occurs in the "
+                f"target: add `{outcome} = ...` to its rewards in [outcomes.rewards]."
             )
     return [row[outcome] for outcome in outcomes]

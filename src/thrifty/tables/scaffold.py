@@ -1,35 +1,61 @@
-"""A policy file to start from, by what a table looks like."""
+"""Write a first policy file for a table, for `thrifty init`."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import polars as pl
 import tomlkit
 
 from thrifty.errors import InvalidTable, UnknownName
 from thrifty.policy_file import Comments, PolicyFile
+from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicySection, TableSection
-from thrifty.tables.cases import MOST_OUTCOMES
-from thrifty.tables.columns import FEW, code_column, is_identifier, strange_words, tidy
-from thrifty.tables.descriptions import policy_name
+from thrifty.tables.cases import MAX_OUTCOMES
+from thrifty.tables.columns import (
+    MAX_LEVELS,
+    encode_column,
+    is_identifier,
+    normalise,
+    unparsed_words,
+)
+from thrifty.tables.completion import policy_name
+from thrifty.tables.offers import quote_names
 from thrifty.tables.reader import Table
-from thrifty.tables.values import dates
+from thrifty.tables.values import parse_dates
 
 LIKELY_TARGETS = ("outcome", "target", "label", "class", "result", "status", "y")
-MOST_WORDS = 20
-PRICE = 0.01
-"""What every price is to begin with."""
-Named = list[tuple[str, str]]
+MAX_WORDS = 20
+PLACEHOLDER_PRICE = 0.01
 
 
-def starting_file(
+@dataclass(frozen=True)
+class Scaffold:
+    """A first policy file: the file, comments that explain it, and notes about the columns."""
+
+    file: PolicyFile
+    comments: Comments
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column that becomes a feature; `absent` are words that mean a missing value."""
+
+    name: str
+    description: str
+    absent: tuple[str, ...]
+
+
+def scaffold_policy_file(
     table: Table,
     name: str,
     *,
     target: str | None = None,
     encoding: str | None = None,
     separator: str | None = None,
-) -> tuple[PolicyFile, Comments, list[str]]:
-    """Return a policy file to complete, comments that explain it, and what was noticed.
+) -> Scaffold:
+    """Return a policy file for the user to complete.
 
     Parameters
     ----------
@@ -38,80 +64,81 @@ def starting_file(
     name : str
         Name of the table's file.
     target : str, optional
-        The column of outcomes; by default the likeliest one.
+        The column of outcomes; guessed by default.
     encoding, separator : str, optional
         How the table was read.
 
     Returns
     -------
-    tuple
-        The file, its comments, and a list of sentences.
+    Scaffold
+        The file, its comments, and notes for the user.
     """
     frame = table.frame
     if target is not None and target not in frame.columns:
-        raise UnknownName(f"the table has no column {target!r}: choose another target.")
+        raise UnknownName(
+            f"target: the table has no column {target!r}{suggestion(target, frame.columns)}. Its "
+            f"columns are {quote_names(frame.columns)}."
+        )
+    guessed = target is None
     target = target or _likely_target(frame)
     time = _likely_time(frame, target)
-    offered, left = _offered(frame, {target, time})
-    words = {
-        column: strange_words(tidy(column, frame[column]))[:MOST_WORDS] for column, _ in offered
-    }
+    columns, left_out = _usable_columns(frame, {target, time})
     file = PolicyFile(
         policy=PolicySection(name=policy_name(name)),
         table=TableSection(target=target, time=time, encoding=encoding, separator=separator),
         features=tuple(
-            FeatureSection(name=column, price=PRICE, absent=tuple(words[column]))
-            for column, _ in offered
+            FeatureSection(name=column.name, price=PLACEHOLDER_PRICE, absent=column.absent)
+            for column in columns
         ),
     )
-    said = [f"{column}: {it}" for column, it in offered]
-    said += [f"{column}: left out, {why}" for column, why in left]
-    comments = _comments(file, name, offered, left, _outcomes(frame, target))
-    return file, comments, [*table.said, f"{target}: the target", *said]
+    excluded = [f"{column}: left out, {reason}" for column, reason in left_out.items()]
+    notes = [*table.notes, f"{target}: the target" + (" (a guess)" if guessed else "")]
+    if time is not None:
+        notes.append(f"{time}: the time, which orders the cases")
+    notes += [f"{column.name}: {column.description}" for column in columns]
+    comments = _comments(file, name, columns, excluded, _outcomes(frame, target))
+    return Scaffold(file, comments, (*notes, *excluded))
 
 
 def _comments(
-    file: PolicyFile, name: str, offered: Named, left: Named, outcomes: list[str]
+    file: PolicyFile, name: str, columns: list[_Column], excluded: list[str], outcomes: list[str]
 ) -> Comments:
-    target = file.table.target
-    sure = "" if target in LIKELY_TARGETS else ": is it this one?"
+    target = str(file.table.target)
+    is_guess = target.lower() not in LIKELY_TARGETS
     beside = {
         "policy.policy": "the policy that decides live",
-        "table.target": f"the column of outcomes{sure}",
+        "table.target": "the column of outcomes" + (" (a guess, check it)" if is_guess else ""),
         "table.time": "cases are replayed in this order",
     }
-    for column, how in offered:
-        beside[f"features.{column}"] = how
-        beside[f"features.{column}.absent"] = "words that mean: no value"
-    if offered:
-        beside[f"features.{offered[0][0]}.price"] = "made up, as all prices here: set them"
+    for column in columns:
+        beside[f"features.{column.name}"] = column.description
+        beside[f"features.{column.name}.absent"] = "text that means a missing value"
+    if columns:
+        beside[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
     header = (
         f"Features, prices and rewards for {name}.",
-        "Complete it, then run: thrifty worth CASES --policy THIS_FILE",
+        "Set the prices, then run: thrifty worth CASES --policy THIS_FILE",
     )
-    return Comments(header, beside, (*_left(left), *_more(file.table.time, outcomes)))
+    examples = _examples(file.table.time, outcomes)
+    return Comments(header, beside, (*excluded, *([""] if excluded else []), *examples))
 
 
-def _left(left: Named) -> list[str]:
-    return [f"{column}: left out, {why}" for column, why in left] + ([""] if left else [])
-
-
-def _more(time: str | None, outcomes: list[str]) -> list[str]:
-    """Return examples of what else the file can say, to be uncommented."""
-    row = ", ".join(f"{_key(it)} = 0" for it in outcomes)
-    lines = ["What else can be said (docs/policy-file.md has all keys):", ""]
+def _examples(time: str | None, outcomes: list[str]) -> list[str]:
+    """Return optional settings, to be uncommented."""
+    row = ", ".join(f"{_key(outcome)} = 0" for outcome in outcomes)
+    lines = ["Optional settings (docs/policy-file.md lists all keys):", ""]
     if time is None:
         lines += ["[table]", 'time = "date"  # orders the cases; without it they are shuffled', ""]
     return [
         *lines,
         "[[features]]",
         'name = "income"',
-        'price = {column = "income_price"}  # each case has its own price, in a column',
-        "free = true  # instead of a price: comes with every case",
-        'kind = "number"  # number, category, boolean, date or text, if it was not recognised',
+        'price = {column = "income_price"}  # the price differs by case and is in a column',
+        "free = true  # instead of a price: known in every case",
+        'kind = "number"  # number, category, boolean, date or text, if detected wrongly',
         'bins = 5  # or edges = [1000, 2000]; max_levels = 8 for text; period = "month" for dates',
         "",
-        "[[bundles]]  # sold together: leave out the prices of its features",
+        "[[bundles]]  # features sold together; remove their own prices",
         'name = "report"',
         'features = ["score", "history"]',
         "price = 0.05",
@@ -119,65 +146,72 @@ def _more(time: str | None, outcomes: list[str]) -> list[str]:
         "[rewards]",
         'unit = "EUR"  # of prices and rewards',
         "",
-        "[outcomes.rewards]  # by action and outcome; without them a right guess pays 1",
+        "[outcomes.rewards]  # by action and outcome; without it a correct prediction earns 1",
         *(f"action{k + 1} = {{{row}}}" for k in range(2)),
     ]
 
 
 def _likely_target(frame: pl.DataFrame) -> str:
-    """Return the column that is called like one, else the last with few values."""
-    named = {column.lower(): column for column in reversed(frame.columns)}
+    """Return the column with a typical name, else the last one with few values."""
+    # Reversed, so that the first one wins of columns that differ only in upper and lower case.
+    by_name = {column.lower(): column for column in reversed(frame.columns)}
     for name in LIKELY_TARGETS:
-        if name in named:
-            return named[name]
+        if name in by_name:
+            return by_name[name]
     for column in reversed(frame.columns):
-        values = tidy(column, frame[column]).drop_nulls()
-        if 2 <= values.n_unique() <= min(MOST_OUTCOMES, FEW):
+        values = normalise(column, frame[column]).drop_nulls()
+        if 2 <= values.n_unique() <= min(MAX_OUTCOMES, MAX_LEVELS):
             return column
     return frame.columns[-1]
 
 
 def _likely_time(frame: pl.DataFrame, target: str) -> str | None:
+    """Return the first column of dates without gaps."""
     for column in frame.columns:
-        values = tidy(column, frame[column])
+        values = normalise(column, frame[column])
         if column == target or values.null_count():
             continue
         if values.dtype == pl.Datetime:
             return column
-        if values.dtype == pl.String and dates(values)[0].null_count() == 0:
+        if values.dtype == pl.String and parse_dates(values)[0].null_count() == 0:
             return column
     return None
 
 
-def _offered(frame: pl.DataFrame, taken: set[str | None]) -> tuple[Named, Named]:
-    """Return the columns to offer and those to leave out, each with a reason."""
-    offered, left = [], []
-    for column in frame.columns:
-        if column in taken:
+def _usable_columns(
+    frame: pl.DataFrame, reserved: set[str | None]
+) -> tuple[list[_Column], dict[str, str]]:
+    """Return the columns that can be features, and a reason for each of the others."""
+    usable, left_out = [], {}
+    for name in frame.columns:
+        if name in reserved:
             continue
-        values = tidy(column, frame[column])
+        values = normalise(name, frame[name])
         if values.null_count() == len(values):
-            left.append((column, "it has no values"))
+            left_out[name] = "empty"
         elif is_identifier(values):
-            left.append((column, "an identifier"))
+            left_out[name] = "an identifier"
         else:
-            words = tuple(strange_words(values)[:MOST_WORDS])
-            section = ColumnSection(name=column, absent=words)
+            # A few words among numbers usually mean a missing value, such as "n.a." or "unknown".
+            absent = tuple(unparsed_words(values)[:MAX_WORDS])
+            section = ColumnSection(name=name, absent=absent)
             try:
-                offered.append((column, code_column(column, values, section)[1].said))
+                description = encode_column(name, values, section)[1].description
             except InvalidTable as error:
-                left.append((column, str(error)))
-    return offered, left
+                left_out[name] = str(error)
+            else:
+                usable.append(_Column(name, description, absent))
+    return usable, left_out
 
 
 def _outcomes(frame: pl.DataFrame, target: str) -> list[str]:
-    values = tidy(target, frame[target]).drop_nulls()
-    if not 2 <= values.n_unique() <= MOST_OUTCOMES:
+    values = normalise(target, frame[target]).drop_nulls()
+    if not 2 <= values.n_unique() <= MAX_OUTCOMES:
         return ["yes", "no"]
-    section = ColumnSection(name=target, kind="category", max_levels=MOST_OUTCOMES)
-    return list(code_column(target, values, section)[1].levels)
+    section = ColumnSection(name=target, kind="category", max_levels=MAX_OUTCOMES)
+    return list(encode_column(target, values, section)[1].levels)
 
 
 def _key(name: str) -> str:
-    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if plain else tomlkit.item(name).as_string()
+    is_bare_key = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if is_bare_key else tomlkit.item(name).as_string()

@@ -1,1 +1,1 @@
-"""Which features are worth their price: sets valued out of fold, and the stream replayed."""
+"""Which features are worth their price: evaluation of sets, backtest, verdict and report."""

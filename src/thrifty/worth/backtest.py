@@ -1,4 +1,4 @@
-"""The stream replayed: what policies would have kept, case after case."""
+"""Backtest: replay the cases in order and record what each strategy would have earned."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,259 +15,341 @@ from numpy.typing import NDArray
 
 from thrifty.agent import Agent
 from thrifty.kernels.shared import out_of_fold as kernel
+from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, Scout
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.scout import ScoutEvent
 from thrifty.tables.cases import Cases
-from thrifty.worth.selection import LEVEL, Estimate, Judge, Places, choose, places_of, searched
-from thrifty.worth.sets import CASES_PER_CELL, Folded
+from thrifty.worth.selection import (
+    Z_95,
+    Estimate,
+    Evaluator,
+    FeatureSet,
+    choose_set,
+    indices_of,
+    search_sets,
+)
+from thrifty.worth.sets import CASES_PER_CELL, CrossValidation
 
 Floats = NDArray[np.float64]
 
-MOST_REPLAYED = 200_000
-"""Of a longer stream every k-th case is replayed."""
-MOST_RUNS = 3
-LONG = 50_000
-SHORT = 5_000
-"""Streams up to these lengths are played several times, by Scout and by NCC-UCRL2."""
-MOST_SWEPT = 3_000_000
-"""NCC-UCRL2 remembers partial states of all 2^D sets that its first sweep has bought, so it begins
-with a sweep only if there are at most so many of them."""
+MAX_REPLAYED = 200_000
+"""Longer tables are thinned: every k-th case is replayed."""
+MAX_RUNS = 3
+MAX_CASES_SCOUT_RUNS = 50_000
+MAX_CASES_NCC_RUNS = 5_000
+"""Scout and NCC-UCRL2 are run several times up to these numbers of cases."""
+MAX_SWEPT = 3_000_000
+"""NCC-UCRL2 starts with a sweep only if it has to remember at most this many partial states."""
 FIRST_PART = 0.2
-"""The share of the stream on which the fixed set is chosen."""
+"""Share of the cases on which the fixed set is chosen."""
 BLOCKS = 50
-"""Intervals come from the means of so many stretches of the stream."""
 TENTHS = 10
-PARTS = (1, 2, 5, 10)
-"""Into how many parts hindsight divides the stream to learn what to do."""
-STRENGTH = 5.0
-"""How many cases a coarser cell counts for when a fixed set learns."""
+HINDSIGHT_PARTS = (1, 2, 5, 10)
+"""Hindsight learns its rules on all cases, or on each half, fifth or tenth of them."""
+PRIOR_STRENGTH = 5.0
+"""Number of cases that a coarser cell counts for when a fixed set learns."""
+MIN_STRETCH = 20
+"""Least number of cases between two changes of a price."""
 
-LEAST_STRETCH = 20
-"""A price is in force for so many cases at least."""
 
-SCOUT, NCC, FIXED = "Scout", "NCC-UCRL2", "Fixed set"
-EVERYTHING, NOTHING, HINDSIGHT = "Buy everything", "Buy nothing", "Hindsight"
+class Strategy(StrEnum):
+    """The strategies of the backtest, by the name that tables and worth.json show."""
+
+    SCOUT = "Scout"
+    NCC = "NCC-UCRL2"
+    FIXED = "Fixed set"
+    EVERYTHING = "Buy everything"
+    NOTHING = "Buy nothing"
+    HINDSIGHT = "Hindsight"
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """What one policy earned and paid in every case, in money; the mean over its runs."""
+class StrategyResult:
+    """What a strategy earned and paid in every case, in money.
 
-    policy: str
-    what: str
+    `rewards` and `costs` are means over `runs` runs; `purchase_rates` (D,) are the shares of cases
+    in which each feature was bought.
+    """
+
+    strategy: Strategy
+    description: str
     rewards: Floats
     costs: Floats
     runs: int = 1
-    bought: Floats | None = None
-    """How often each feature was bought, (D,)."""
+    purchase_rates: Floats | None = None
 
     @property
     def gains(self) -> Floats:
-        """Reward minus cost."""
+        """Reward minus cost of every case."""
         return self.rewards - self.costs
 
-    def per_case(self) -> Estimate:
-        """Return the mean gain with an interval that allows for neighbours being alike."""
-        return over_blocks(self.gains)
+    def gain_per_case(self) -> Estimate:
+        """Return the mean gain with an interval that allows for correlated neighbours."""
+        return block_mean(self.gains)
 
 
-def over_blocks(values: Floats) -> Estimate:
-    """Return the mean of a series with an interval from the means of its stretches.
+class PriceChange(NamedTuple):
+    """A change of a feature's mean price, at the case with this index."""
 
-    >>> over_blocks(np.ones(100))
+    case: int
+    feature: str
+    before: float
+    after: float
+
+
+def block_mean(values: Floats) -> Estimate:
+    """Return the mean of a series with an interval from the means of consecutive blocks.
+
+    Neighbouring cases are often alike, which would make an interval from single cases too narrow.
+
+    >>> block_mean(np.ones(100))
     Estimate(mean=1.0, low=1.0, high=1.0)
     """
-    blocks = min(BLOCKS, len(values) // 2)
-    means = np.array([it.mean() for it in np.array_split(values, blocks)])
-    reach = LEVEL * float(means.std(ddof=1)) / math.sqrt(blocks)
+    n_blocks = min(BLOCKS, len(values) // 2)
+    means = np.array([block.mean() for block in np.array_split(values, n_blocks)])
+    margin = Z_95 * float(means.std(ddof=1)) / math.sqrt(n_blocks)
     mean = float(values.mean())
-    return Estimate(mean, mean - reach, mean + reach)
+    return Estimate(mean, mean - margin, mean + margin)
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
-    """The replayed cases, who played them, and what happened on the way."""
+class Backtest:
+    """Results of replaying the cases.
+
+    Parameters
+    ----------
+    cases : Cases
+        The replayed cases: every `every`-th case of the table.
+    every : int
+        1 if all cases were replayed.
+    results : tuple of StrategyResult
+        What each strategy earned and paid.
+    events : tuple of ScoutEvent
+        What Scout noticed in its first run.
+    price_changes : tuple of PriceChange
+        Changes of prices that vary by case.
+    fixed_set : tuple of int
+        The set chosen on the first part of the cases.
+    n_first : int
+        Number of cases in the first part.
+    hindsight_sets : tuple
+        The best set in each tenth of the cases.
+    agent : Agent
+        The agent that has learnt from the cases, for live decisions.
+    """
 
     cases: Cases
     every: int
-    """Every how many-th case was replayed."""
-    played: tuple[Played, ...]
+    results: tuple[StrategyResult, ...]
     events: tuple[ScoutEvent, ...]
-    """What Scout noticed in its first run."""
-    price_changes: tuple[tuple[int, str, float, float], ...]
-    """Case, feature, mean price before and after."""
-    fixed: Places
-    first_part: int
-    hindsight: tuple[Places, ...]
-    """The best set of each tenth."""
+    price_changes: tuple[PriceChange, ...]
+    fixed_set: FeatureSet
+    n_first: int
+    hindsight_sets: tuple[FeatureSet, ...]
     agent: Agent
 
-    def of(self, policy: str) -> Played:
-        """Return what the policy of this name played."""
-        return next(it for it in self.played if it.policy == policy)
+    def result(self, strategy: Strategy) -> StrategyResult:
+        """Return the result of a strategy."""
+        return next(result for result in self.results if result.strategy is strategy)
 
-    def difference(self, policy: str, other: str) -> Estimate:
-        """Return how much more a case gains with one policy than with the other."""
-        return over_blocks(self.of(policy).gains - self.of(other).gains)
+    def difference(self, strategy: Strategy, other: Strategy) -> Estimate:
+        """Return how much more one strategy gains per case than another."""
+        return block_mean(self.result(strategy).gains - self.result(other).gains)
 
 
-def replay(cases: Cases, sets: Sequence[Places], seed: int) -> Stream:
-    """Let every policy play the cases in their order; `sets` may be best in hindsight."""
-    every = math.ceil(cases.number / MOST_REPLAYED)
+def run_backtest(cases: Cases, sets: Sequence[FeatureSet], seed: int) -> Backtest:
+    """Run every strategy on the cases in their order; hindsight chooses among `sets`."""
+    every = math.ceil(cases.n_cases / MAX_REPLAYED)
     if every > 1:
-        cases = cases.taken(np.arange(0, cases.number, every))
-    runs = MOST_RUNS if cases.number <= LONG else 1
+        cases = cases.subset(np.arange(0, cases.n_cases, every))
+    runs = MAX_RUNS if cases.n_cases <= MAX_CASES_SCOUT_RUNS else 1
     scouts = [Scout(cases.problem, seed=seed + k) for k in range(runs)]
-    scout = _compiled(
-        SCOUT, "learns what to buy and what to do, and notices changes", cases, scouts
+    ncc_runs = runs if cases.n_cases <= MAX_CASES_NCC_RUNS else 1
+    nccs = [_ncc_policy(cases, seed + k) for k in range(ncc_runs)]
+    scout = _run_policies(
+        Strategy.SCOUT, "learns what to buy and what to do, and adapts to changes", cases, scouts
     )
-    nccs = [_ncc(cases, seed + k) for k in range(runs if cases.number <= SHORT else 1)]
-    ncc = _compiled(NCC, "is the paper's policy, with a window of 250 cases", cases, nccs)
-    everything = tuple(range(len(cases.features)))
-    early = cases.taken(np.arange(max(int(cases.number * FIRST_PART), 1)))
-    order = Folded.of(early, seed).order
-    all_bought = _always(
-        EVERYTHING, "learns what to do with all features", cases, everything, order
+    ncc = _run_policies(Strategy.NCC, "the paper's policy, window of 250 cases", cases, nccs)
+    first_part = cases.subset(np.arange(max(int(cases.n_cases * FIRST_PART), 1)))
+    order = CrossValidation.stratified(first_part, seed).order
+    everything = _always_buy(
+        Strategy.EVERYTHING,
+        "always buys all features, and learns what to do",
+        cases,
+        tuple(range(len(cases.features))),
+        order,
     )
-    fixed, places = _fixed(cases, early, all_bought, order, seed)
-    hindsight, best = _hindsight(cases, sets, seed)
-    return Stream(
+    nothing = _always_buy(
+        Strategy.NOTHING,
+        "uses free features only, and learns what to do",
+        cases,
+        indices_of(cases.free),
+        order,
+    )
+    fixed, fixed_set = _fixed_set(cases, first_part, everything, order, seed)
+    hindsight, hindsight_sets = _hindsight(cases, sets, seed)
+    return Backtest(
         cases=cases,
         every=every,
-        played=(
-            scout,
-            ncc,
-            fixed,
-            all_bought,
-            _always(NOTHING, "learns what to do with what is free", cases, _free(cases), order),
-            hindsight,
-        ),
+        results=(scout, ncc, fixed, everything, nothing, hindsight),
         events=scouts[0].events,
-        price_changes=tuple(_price_changes(cases)),
-        fixed=places,
-        first_part=early.number,
-        hindsight=best,
-        agent=Agent(cases.problem, scouts[0]),
+        price_changes=tuple(_find_price_changes(cases)),
+        fixed_set=fixed_set,
+        n_first=first_part.n_cases,
+        hindsight_sets=hindsight_sets,
+        agent=_trained_agent(cases, scouts[0], seed),
     )
 
 
-def _ncc(cases: Cases, seed: int) -> NCCUCRL2:
-    prices = [cases.listed, *cases.varying.values()]
-    highest = max(float(it.max()) for it in prices) / cases.rewards.span
+def _trained_agent(cases: Cases, scout: Scout, seed: int) -> Agent:
+    """Return an agent with the policy that the policy file asks for, after all cases.
+
+    Scout with its default parameters has played the cases already.
+    """
+    section = cases.policy_file.policy
+    if section is None or (section.policy == "scout" and not section.parameters):
+        return Agent(cases.problem, scout)
+    agent = Agent(cases.problem, section.policy, seed=seed, **section.parameters)
+    if isinstance(agent.policy, CompiledPolicy):
+        _run_compiled(agent.policy, cases)
+    else:
+        play(agent.policy, cases.replay())
+    return agent
+
+
+def _ncc_policy(cases: Cases, seed: int) -> NCCUCRL2:
+    # The policy needs the highest possible price in advance; this gives it an advantage.
+    prices = [cases.list_prices, *cases.varying_prices.values()]
+    highest = max(float(column.max()) for column in prices) / cases.rewards.span
     return NCCUCRL2(
         cases.problem,
-        horizon=cases.number,
+        horizon=cases.n_cases,
         window=250,
         delta=0.04,
         cost_range=max(highest, 1e-6),
-        sweep_first=2 ** len(cases.features) * cases.number <= MOST_SWEPT,
+        sweep_first=2 ** len(cases.features) * cases.n_cases <= MAX_SWEPT,
         seed=seed,
     )
 
 
-def _compiled(name: str, what: str, cases: Cases, policies: Sequence[CompiledPolicy]) -> Played:
-    world = cases.replay()
-    number, n_features = world.contexts.shape
-
-    def run(policy: CompiledPolicy) -> tuple[Floats, Floats, Floats]:
-        observed = np.zeros((number, n_features), dtype=np.bool_)
-        actions = np.zeros(number, dtype=np.int64)
-        gained, paid = np.zeros(number), np.zeros(number)
-        policy.run_compiled(world, (observed, actions, gained, paid))
-        rewards = cases.rewards.table[actions, cases.outcomes]
-        return rewards, paid * cases.rewards.span, observed.mean(axis=0)
-
+def _run_policies(
+    strategy: Strategy, description: str, cases: Cases, policies: Sequence[CompiledPolicy]
+) -> StrategyResult:
+    # Compiled policies release the GIL, so threads are enough.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = list(pool.map(run, policies))
-    rewards, costs, bought = (np.mean(it, axis=0) for it in zip(*runs, strict=True))
-    return Played(name, what, rewards, costs, len(policies), bought)
+        runs = list(pool.map(lambda policy: _run_compiled(policy, cases), policies))
+    rewards, costs, rates = (np.mean(column, axis=0) for column in zip(*runs, strict=True))
+    return StrategyResult(strategy, description, rewards, costs, len(policies), rates)
 
 
-def _free(cases: Cases) -> Places:
-    return places_of(cases.free)
+def _run_compiled(policy: CompiledPolicy, cases: Cases) -> tuple[Floats, Floats, Floats]:
+    """Return rewards and costs by case, in money, and how often each feature was bought."""
+    world = cases.replay()
+    n_cases, n_features = world.contexts.shape
+    observed = np.zeros((n_cases, n_features), dtype=np.bool_)
+    actions = np.zeros(n_cases, dtype=np.int64)
+    scaled_rewards, scaled_costs = np.zeros(n_cases), np.zeros(n_cases)
+    policy.run_compiled(world, (observed, actions, scaled_rewards, scaled_costs))
+    rewards = cases.rewards.table[actions, cases.outcomes]
+    return rewards, scaled_costs * cases.rewards.span, observed.mean(axis=0)
 
 
-def _always(name: str, what: str, cases: Cases, places: Places, order: Sequence[int]) -> Played:
-    actions = _followed(cases, places, order, 0)
-    return _acted(name, what, cases, actions, np.zeros(cases.number) + cases.price_by_case(places))
+def _always_buy(
+    strategy: Strategy,
+    description: str,
+    cases: Cases,
+    features: FeatureSet,
+    order: Sequence[int],
+) -> StrategyResult:
+    actions = _learned_actions(cases, features, order, 0)
+    return _result(strategy, description, cases, actions, _price_by_case(cases, features))
 
 
-def _acted(name: str, what: str, cases: Cases, actions: NDArray[Any], costs: Floats) -> Played:
-    return Played(name, what, cases.rewards.table[actions, cases.outcomes], costs)
+def _price_by_case(cases: Cases, features: FeatureSet) -> Floats:
+    return np.zeros(cases.n_cases) + cases.total_price(features)
 
 
-def _fixed(
-    cases: Cases, early: Cases, all_bought: Played, order: Sequence[int], seed: int
-) -> tuple[Played, Places]:
-    """Buy everything in the first part, choose by it, and keep to the chosen set."""
-    places = choose(searched(early, seed), Judge(Folded.of(early, seed)))
-    start = early.number
-    what = (
-        f"buys everything in the first {start:,} cases, then keeps to the set that was best in them"
-    )
-    then = _acted(
-        FIXED,
-        what,
+def _result(
+    strategy: Strategy, description: str, cases: Cases, actions: NDArray[Any], costs: Floats
+) -> StrategyResult:
+    rewards = cases.rewards.table[actions, cases.outcomes]
+    return StrategyResult(strategy, description, rewards, costs)
+
+
+def _fixed_set(
+    cases: Cases, first_part: Cases, everything: StrategyResult, order: Sequence[int], seed: int
+) -> tuple[StrategyResult, FeatureSet]:
+    """Buy everything in the first part, choose a set on it, and buy that set from then on."""
+    features = choose_set(search_sets(first_part, seed), Evaluator.stratified(first_part, seed))
+    start = first_part.n_cases
+    result = _result(
+        Strategy.FIXED,
+        f"buys everything in the first {start:,} cases, then the set that was best in them",
         cases,
-        _followed(cases, places, order, start),
-        np.zeros(cases.number) + cases.price_by_case(places),
+        _learned_actions(cases, features, order, start),
+        _price_by_case(cases, features),
     )
-    then.rewards[:start], then.costs[:start] = all_bought.rewards[:start], all_bought.costs[:start]
-    return then, places
+    # Choosing needs all features, so the first part costs as much as buying everything.
+    result.rewards[:start] = everything.rewards[:start]
+    result.costs[:start] = everything.costs[:start]
+    return result, features
 
 
-def _followed(cases: Cases, places: Places, order: Sequence[int], start: int) -> NDArray[np.int64]:
-    """Return what is done in every case from `start` on, by the outcomes of all cases before it."""
-    chain = _chain(cases, [i for i in order if i in places])
-    n_cells = [int(it.max()) + 1 for it in chain]
+def _learned_actions(
+    cases: Cases, features: FeatureSet, order: Sequence[int], start: int
+) -> NDArray[np.int64]:
+    """Return the action of every case from `start` on, learnt from the outcomes before it."""
+    chain = _nested_cells(cases, [i for i in order if i in features])
+    n_cells = [int(cells.max()) + 1 for cells in chain]
     offsets = np.cumsum([0, *n_cells[:-1]])
     counts = np.zeros((sum(n_cells), len(cases.rewards.outcomes)))
     stacked = np.ascontiguousarray(np.stack(chain, axis=1))
     for m, cells in enumerate(chain):
         np.add.at(counts, (offsets[m] + cells[:start], cases.outcomes[:start]), 1)
-    actions = np.zeros(cases.number, np.int64)
+    actions = np.zeros(cases.n_cases, np.int64)
     table = cases.rewards.table
-    kernel.follow(stacked, offsets, cases.outcomes, table, STRENGTH, start, counts, actions)
+    kernel.follow(stacked, offsets, cases.outcomes, table, PRIOR_STRENGTH, start, counts, actions)
     return actions
 
 
-def _chain(cases: Cases, places: Sequence[int]) -> list[NDArray[Any]]:
-    """Return the cells of ever larger parts of a set, as long as they hold several cases."""
-    chain = [np.zeros(cases.number, np.int32)]
+def _nested_cells(cases: Cases, features: Sequence[int]) -> list[NDArray[Any]]:
+    """Return the cells of growing subsets of the features, as long as cells are large enough."""
+    chain = [np.zeros(cases.n_cases, np.int32)]
     n_cells = 1
-    for i in places:
+    for i in features:
         cells = np.empty_like(chain[0])
         n_levels = int(cases.levels[i])
         parents = kernel.divide(chain[-1], cases.codes[i], n_cells, n_levels, cells)
-        if len(parents) * CASES_PER_CELL <= cases.number:
+        if len(parents) * CASES_PER_CELL <= cases.n_cases:
             chain.append(cells)
             n_cells = len(parents)
     return chain
 
 
 def _hindsight(
-    cases: Cases, sets: Sequence[Places], seed: int
-) -> tuple[Played, tuple[Places, ...]]:
-    """Take in each tenth of the stream the set and the rule that turn out best in it.
+    cases: Cases, sets: Sequence[FeatureSet], seed: int
+) -> tuple[StrategyResult, tuple[FeatureSet, ...]]:
+    """Use in each tenth of the cases the set and the rule that turn out best in it.
 
-    A rule is learnt on all cases, or on those of the half, fifth or tenth that a case is in; never
-    on the case itself.
+    A rule is learnt on all cases, or on the half, fifth or tenth that a case is in; never on the
+    case itself.
     """
-    rules = [rule for parts in PARTS for rule in _rules(cases, sets, parts, seed)]
-    actions = np.zeros(cases.number, np.int64)
-    costs = np.zeros(cases.number)
-    best: list[Places] = []
-    for rows in np.array_split(np.arange(cases.number), TENTHS):
-        places, acts, price = max(rules, key=lambda it: it.gain(cases, rows))
-        actions[rows], costs[rows] = acts[rows], price[rows]
-        best.append(places)
-    what = "knows the best set and rule of each tenth of the stream beforehand"
-    return _acted(HINDSIGHT, what, cases, actions, costs), tuple(best)
+    rules = [rule for parts in HINDSIGHT_PARTS for rule in _rules(cases, sets, parts, seed)]
+    actions = np.zeros(cases.n_cases, np.int64)
+    costs = np.zeros(cases.n_cases)
+    best: list[FeatureSet] = []
+    for rows in np.array_split(np.arange(cases.n_cases), TENTHS):
+        gains = [rule.gain(cases, rows) for rule in rules]
+        rule = rules[int(np.argmax(gains))]
+        actions[rows], costs[rows] = rule.actions[rows], rule.prices[rows]
+        best.append(rule.features)
+    description = "knows the best set and rule of each tenth of the cases in advance"
+    return _result(Strategy.HINDSIGHT, description, cases, actions, costs), tuple(best)
 
 
 class _Rule(NamedTuple):
-    places: Places
+    features: FeatureSet
     actions: NDArray[Any]
     prices: Floats
 
@@ -275,53 +358,53 @@ class _Rule(NamedTuple):
         return float(rewards.mean() - self.prices[rows].mean())
 
 
-def _rules(cases: Cases, sets: Sequence[Places], parts: int, seed: int) -> list[_Rule]:
-    """Return a rule for each set, learnt on the part of the stream that a case is in."""
-    pieces = np.array_split(np.arange(cases.number), parts)
-    folded = [Folded.of(cases.taken(it), seed) for it in pieces]
+def _rules(cases: Cases, sets: Sequence[FeatureSet], parts: int, seed: int) -> list[_Rule]:
+    """Return a rule for each set, learnt on the part of the cases that a case is in."""
+    pieces = np.array_split(np.arange(cases.n_cases), parts)
+    validations = [CrossValidation.stratified(cases.subset(rows), seed) for rows in pieces]
     return [
         _Rule(
-            places,
-            np.concatenate([it.actions_by_case(places) for it in folded]),
-            np.zeros(cases.number) + cases.price_by_case(places),
+            features,
+            np.concatenate([validation.actions_by_case(features) for validation in validations]),
+            _price_by_case(cases, features),
         )
-        for places in sets
+        for features in sets
     ]
 
 
-def _price_changes(cases: Cases) -> list[tuple[int, str, float, float]]:
-    found = []
-    for i, column in cases.varying.items():
-        points = changes_of(column)
-        for k, point in enumerate(points):
-            before = column[points[k - 1] if k else 0 : point].mean()
-            after = column[point : points[k + 1] if k + 1 < len(points) else None].mean()
-            found.append((point, cases.features[i].name, float(before), float(after)))
-    return sorted(found)
+def _find_price_changes(cases: Cases) -> list[PriceChange]:
+    changes = []
+    for i, column in cases.varying_prices.items():
+        points = [0, *change_points(column), len(column)]
+        for start, point, stop in zip(points, points[1:], points[2:], strict=False):
+            before, after = float(column[start:point].mean()), float(column[point:stop].mean())
+            changes.append(PriceChange(point, cases.names[i], before, after))
+    return sorted(changes)
 
 
-def changes_of(values: Floats) -> list[int]:
-    """Return where the mean of a series changes, by cutting it in two as long as that is clear.
+def change_points(values: Floats) -> list[int]:
+    """Return where the mean of a series changes, by binary segmentation.
 
-    >>> changes_of(np.repeat([1.0, 2.0, 1.5], 50))
+    >>> change_points(np.repeat([1.0, 2.0, 1.5], 50))
     [50, 100]
     """
     noise = float(np.abs(np.diff(values)).std()) if len(values) > 2 else 0.0
+    # A price list that rarely changes has differences of 0: every step is then real.
     noise = max(noise if np.median(np.abs(np.diff(values))) > 0 else 0.0, 1e-9)
     threshold = 2 * math.sqrt(2 * math.log(max(len(values), 3)))
 
     def cut(start: int, stop: int) -> list[int]:
         part = values[start:stop]
-        if len(part) < 2 * LEAST_STRETCH:
+        if len(part) < 2 * MIN_STRETCH:
             return []
         k = np.arange(1, len(part))
-        apart = np.abs(np.cumsum(part)[:-1] - k * part.mean())
-        score = apart / np.sqrt(k * (len(part) - k) / len(part))
-        score = score[LEAST_STRETCH - 1 : len(part) - LEAST_STRETCH]
+        deviation = np.abs(np.cumsum(part)[:-1] - k * part.mean())
+        score = deviation / np.sqrt(k * (len(part) - k) / len(part))
+        score = score[MIN_STRETCH - 1 : len(part) - MIN_STRETCH]
         best = int(np.argmax(score))
         if score[best] <= threshold * noise:
             return []
-        point = start + best + LEAST_STRETCH
+        point = start + best + MIN_STRETCH
         return [*cut(start, point), point, *cut(point, stop)]
 
     return cut(0, len(values))

@@ -1,205 +1,182 @@
-"""The answer in words, in the user's own money."""
+"""The verdict in words: what to do, what it gains, and what to be careful about."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from thrifty.tables.cases import Cases
-from thrifty.worth.answer import Answer, changed, unsure
-from thrifty.worth.backtest import EVERYTHING, FIXED, NOTHING, SCOUT, Stream
+from thrifty.worth.backtest import Backtest, Strategy
+from thrifty.worth.evaluation import Evaluation
+from thrifty.worth.money import MoneyFormat, display_name, join_names
 from thrifty.worth.selection import Estimate, FeatureWorth
-from thrifty.worth.sets import BEAM, MOST_EXHAUSTIVE, MOST_PAIRED
+from thrifty.worth.sets import BEAM, CASES_PER_CELL, FOLDS, MAX_EXHAUSTIVE, MAX_PAIRED
 
-MOST_NAMED = 4
-
-
-@dataclass(frozen=True)
-class Money:
-    """How amounts are written: with as many decimals as the smallest price needs."""
-
-    currency: str
-    decimals: int
-
-    @classmethod
-    def of(cls, cases: Cases) -> Money:
-        """Return how the amounts of these cases are written."""
-        paid = cases.mean_prices[cases.mean_prices > 0]
-        smallest = float(paid.min()) if paid.size else 1.0
-        decimals = min(max(2, math.ceil(-math.log10(smallest)) + 1), 6)
-        return cls(cases.rewards.currency, decimals)
-
-    def bare(self, amount: float) -> str:
-        """Return an amount without its currency.
-
-        >>> Money("EUR", 2).bare(1234.5), Money("EUR", 2).bare(-0.001)
-        ('1,234.50', '0.00')
-        """
-        text = f"{amount:,.{self.decimals}f}"
-        return text.removeprefix("-") if not text.strip("-0.,") else text
-
-    def __call__(self, amount: float) -> str:
-        """Return an amount with its currency."""
-        return f"{self.bare(amount)} {self.currency}".strip()
-
-    def total(self, amount: float) -> str:
-        """Return a sum over many cases, in whole units if it is large.
-
-        >>> Money("EUR", 4).total(-1234.5), Money("EUR", 4).total(12.345)
-        ('-1,234 EUR', '12.35 EUR')
-        """
-        return Money(self.currency, 0 if abs(amount) >= 1000 else 2)(amount)
-
-    def interval(self, estimate: Estimate) -> str:
-        """Return the ends of an interval."""
-        return f"{self.bare(estimate.low)} to {self.bare(estimate.high)}"
+MAX_NAMED = 4
 
 
-def printable(text: str, most: int = 60) -> str:
-    """Return a name that can be shown in a line: no control characters, and not too long.
+def verdict_lines(evaluation: Evaluation) -> list[str]:
+    """Return the verdict as a few sentences; the first says what to do and what it gains.
 
-    >>> printable("a" + chr(0x202E) + "b"), printable("x" * 9, most=5)
-    ('a�b', 'xxxx…')
+    Parameters
+    ----------
+    evaluation : Evaluation
+        Results from `evaluate`.
+
+    Returns
+    -------
+    list of str
+        One sentence or two per line: the findings, then the warnings.
     """
-    shown = "".join(it if it.isprintable() else "\ufffd" for it in text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    return [*findings(evaluation), *warnings(evaluation)]
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names as a sentence has them.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    *most, last = [printable(name) for name in names]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def verdict(answer: Answer) -> list[str]:
-    """Return the answer, a few sentences of plain words."""
-    money = Money.of(answer.cases)
+def findings(evaluation: Evaluation) -> list[str]:
+    """Return what to buy, what not to buy, and how a learning policy compares."""
+    money = MoneyFormat.for_cases(evaluation.cases)
     return [
-        _purchase(answer, money),
-        *_not_bought(answer, money),
-        _learning(answer.stream, money),
-        *caveats(answer),
+        _recommendation(evaluation, money),
+        *_not_bought(evaluation, money),
+        _learning(evaluation.backtest, money),
     ]
 
 
-def _purchase(answer: Answer, money: Money) -> str:
-    gained = f"{money(answer.gain.mean)} a case ({money.interval(answer.gain)})"
-    if not answer.bought:
-        return f"Buy nothing: no feature is shown to be worth its price. That gains {gained}."
-    bought = f"Buy {listed(answer.best_subset)}, {money(answer.spend)} a case"
-    return f"{bought}: the gain is {gained}."
+def _recommendation(evaluation: Evaluation, money: MoneyFormat) -> str:
+    gain = (
+        f"{money.money(evaluation.gain.mean)} per case (95% CI {money.interval(evaluation.gain)})"
+    )
+    if not evaluation.best_subset:
+        return f"Buy nothing: no feature measurably pays for itself. Expected gain: {gain}."
+    return (
+        f"Buy {join_names(evaluation.best_subset)} for {money.money(evaluation.spend)} per case. "
+        f"Expected gain: {gain}, "
+        f"{money.money(evaluation.gain_over_nothing.mean)} more than buying nothing."
+    )
 
 
-def _not_bought(answer: Answer, money: Money) -> list[str]:
-    left = [it for it in answer.worths if it.feature not in answer.best]
-    words = [describe(answer, it, money) for it in left[:MOST_NAMED]]
-    if len(left) > MOST_NAMED:
-        more = len(left) - MOST_NAMED
-        words.append(
-            f"{more} more are not worth their price either."
-            if more > 1
-            else "One more is not worth its price either."
-        )
-    return words
+def _not_bought(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    names, best = evaluation.cases.names, evaluation.best_set
+    left = [worth for worth in evaluation.feature_worths if worth.feature not in best]
+    lines = [
+        f"{display_name(names[worth.feature])}: {explain_worth(evaluation, worth, money)}"
+        for worth in left[:MAX_NAMED]
+    ]
+    more = len(left) - MAX_NAMED
+    if more > 0:
+        what = "1 more feature is" if more == 1 else f"{more} more features are"
+        lines.append(f"{what} not worth the price.")
+    return lines
 
 
-def describe(answer: Answer, worth: FeatureWorth, money: Money) -> str:
-    """Say what one feature is worth beside its price."""
-    name = printable(answer.cases.names[worth.feature])
-    costs = f"costs {money.bare(worth.price)}"
-    bought = worth.feature in answer.best
-    if worth.break_even == 0 and not bought:
-        return f"{name} is worth nothing that these cases can show, and {costs}."
-    if worth.estimate.mean > worth.price and not bought:
+def explain_worth(evaluation: Evaluation, worth: FeatureWorth, money: MoneyFormat) -> str:
+    """Explain in a sentence why a feature is bought or not; to be put after its name."""
+    price, value = money.amount(worth.price), money.amount(worth.estimate.mean)
+    if worth.feature in evaluation.best_set:
+        return f"pays for itself (worth up to {value}, costs {price})."
+    if not worth.is_measurable:
+        return f"no measurable value in these cases (costs {price})."
+    if worth.estimate.mean > worth.price:
         return (
-            f"{name} may be worth {money.bare(worth.estimate.mean)} "
-            f"({money.interval(worth.estimate)}) and {costs}: these cases do not show that it pays."
+            f"may be worth {value} (95% CI {money.interval(worth.estimate)}) and costs {price}; "
+            "these cases do not show that it pays for itself."
         )
-    return f"{name} is worth up to {money.bare(worth.estimate.mean)} and {costs}."
+    return f"too expensive (worth up to {value}, costs {price})."
 
 
-def _learning(stream: Stream, money: Money) -> str:
-    number = stream.cases.number
-    fixed = f"the fixed set that the first {stream.first_part:,} choose"
-    parts = [
-        _more(stream.difference(SCOUT, other), number, money, what)
-        for other, what in ((EVERYTHING, "buying everything"), (FIXED, fixed))
+def _learning(backtest: Backtest, money: MoneyFormat) -> str:
+    fixed = f"the fixed set chosen on the first {backtest.n_first:,} cases"
+    compared = [
+        _compare(backtest.difference(Strategy.SCOUT, other), backtest.cases.n_cases, money, name)
+        for other, name in ((Strategy.EVERYTHING, "buying everything"), (Strategy.FIXED, fixed))
     ]
-    return f"Learning policy: {parts[0]}, {parts[1]}, in {number:,} cases."
+    return (
+        f"Learning policy (Scout), over {backtest.cases.n_cases:,} cases: "
+        f"{compared[0]}; {compared[1]}."
+    )
 
 
-def _more(more: Estimate, number: int, money: Money, than: str) -> str:
-    word = "more" if more.mean >= 0 else "less"
-    clear = "" if more.low > 0 or more.high < 0 else " (which may be chance)"
-    return f"{money.total(abs(more.mean) * number)} {word} than {than}{clear}"
+def _compare(difference: Estimate, n_cases: int, money: MoneyFormat, other: str) -> str:
+    word = "more" if difference.mean >= 0 else "less"
+    is_clear = difference.low > 0 or difference.high < 0
+    note = "" if is_clear else " (not statistically significant)"
+    return f"{money.total(abs(difference.mean) * n_cases)} {word} than {other}{note}"
 
 
-def caveats(answer: Answer) -> list[str]:
-    """Return what a reader should know before acting on the answer."""
-    words = []
-    money = Money.of(answer.cases)
-    if unsure(answer):
-        halves = " and ".join(_set(answer.named(it)) for it in answer.honest.chosen)
-        words.append(
-            f"The choice is not certain: halves of the cases would buy {halves}. Chosen on one "
-            f"half and judged on the other the gain is {money(answer.honest.gain.mean)} a case "
-            f"({money.interval(answer.honest.gain)})."
+def warnings(evaluation: Evaluation) -> list[str]:
+    """Return what a reader should know before acting on the verdict."""
+    lines = []
+    money = MoneyFormat.for_cases(evaluation.cases)
+    if evaluation.is_uncertain:
+        chosen = [evaluation.priced_names(features) for features in evaluation.split_half.chosen]
+        gain = evaluation.split_half.gain
+        lines.append(
+            "The choice is uncertain: evaluated separately, the two halves of the cases would buy "
+            f"{_in_braces(chosen[0])} and {_in_braces(chosen[1])}. A set chosen on one half and "
+            f"tested on the other gains {money.money(gain.mean)} per case "
+            f"(95% CI {money.interval(gain)})."
         )
-    if changed(answer):
-        words.append(
-            "The world changed: rules learnt on the earlier half of the cases gain "
-            f"{money(answer.later.mean)} a case in the later half, rules that know both halves "
-            f"{money(answer.later_by_all.mean)}."
+    if evaluation.has_drifted:
+        lines.append(
+            "Outcomes changed over time: rules learnt on the earlier half of the cases gain "
+            f"{money.money(evaluation.later_half.mean)} per case in the later half, rules learnt "
+            f"on both halves {money.money(evaluation.later_half_all.mean)}. Keep learning from "
+            "new cases."
         )
-    scout, nothing = answer.stream.of(SCOUT), answer.stream.of(NOTHING)
+    backtest = evaluation.backtest
+    scout, nothing = backtest.result(Strategy.SCOUT), backtest.result(Strategy.NOTHING)
     if scout.gains.mean() < nothing.gains.mean():
-        words.append(
-            "The learning policy gained less here than buying nothing would have: prefer a fixed "
-            "set."
+        lines.append(
+            "The learning policy gained less here than buying nothing. Follow the recommendation "
+            "above instead of using it."
         )
-    return words
+    return lines
 
 
-def _set(names: Sequence[str]) -> str:
-    return "{" + ", ".join(printable(it) for it in names) + "}" if names else "nothing"
+def _in_braces(names: Sequence[str]) -> str:
+    return "{" + ", ".join(map(display_name, names)) + "}" if names else "nothing"
 
 
-def how(answer: Answer) -> list[str]:
-    """Say how the answer was found, for the report."""
-    cases, stream = answer.cases, answer.stream
-    which = "all" if answer.all_sets else "the promising"
-    words = [
-        f"{answer.compared:,} sets of features were compared: {which} sets that leave five "
-        "cases or more in a cell on average"
-        + (
-            f", on {answer.searched_on:,} cases chosen at random; those that matter were judged on "
-            "all cases."
-            if answer.searched_on < cases.number
-            else "."
-        ),
+def method_lines(evaluation: Evaluation) -> list[str]:
+    """Explain how the verdict was found, for the HTML report."""
+    return [_search_method(evaluation), *_shared_method(), *_backtest_method(evaluation.backtest)]
+
+
+def _search_method(evaluation: Evaluation) -> str:
+    cases = evaluation.cases
+    which = "all sets" if evaluation.all_sets else "the promising sets"
+    parts = [
+        f"{evaluation.n_sets:,} sets of features were compared: {which} that leave "
+        f"{CASES_PER_CELL} or more cases per combination of values on average."
     ]
-    if not answer.all_sets:
-        many = int((~cases.free).sum()) > MOST_PAIRED
-        pairs = f"pairs with the best {BEAM} single ones" if many else "all pairs"
-        words.append(
-            f"With more than {MOST_EXHAUSTIVE} features not every set can be tried: {pairs} were, "
-            "then the best sets were extended by one feature at a time."
+    if evaluation.n_cases_searched < cases.n_cases:
+        parts.append(
+            f"They were compared on a random sample of {evaluation.n_cases_searched:,} cases; the "
+            "best ones were then evaluated on all cases."
         )
-    words += [
-        "Every gain is out of fold: what to do in a case was learnt on other cases only (five "
-        "folds). Sets are compared case by case. A larger set is bought only if it gains more than "
-        "the best of as many worthless additions would by chance (with probability 0.975).",
-        f"The cases are replayed {cases.order}"
-        + (f"; every {stream.every}th of them" if stream.every > 1 else "")
-        + ". Learning policies see the reward of the action that they take and nothing else. The "
-        "fixed set, buying everything and buying nothing are told the outcome of every case, "
-        "whatever they do, which is an advantage.",
-        f"The fixed set buys everything in the first {stream.first_part:,} cases and chooses by "
-        "them. Hindsight takes in each tenth of the stream what turned out best in it.",
+    if not evaluation.all_sets:
+        is_wide = int((~cases.free).sum()) > MAX_PAIRED
+        pairs = f"pairs with the {BEAM} best single features" if is_wide else "all pairs"
+        parts.append(
+            f"With more than {MAX_EXHAUSTIVE} priced features there are too many sets to try them "
+            f"all, so the search started from {pairs} and extended the best sets by one feature "
+            "at a time."
+        )
+    return " ".join(parts)
+
+
+def _shared_method() -> list[str]:
+    return [
+        f"Gains are cross-validated ({FOLDS} folds): the action of a case is learnt on other cases "
+        "only.",
+        "Sets are compared case by case. A larger set is bought only if it gains more than the "
+        "best of as many worthless additions would by chance (with probability 0.975).",
     ]
-    return words
+
+
+def _backtest_method(backtest: Backtest) -> list[str]:
+    thinned = f"; every {backtest.every}th case is used" if backtest.every > 1 else ""
+    return [
+        f"In the backtest the cases are {backtest.cases.order}{thinned}. Learning policies see "
+        "only the reward of the action that they take. The fixed set, buying everything and buying "
+        "nothing see the outcome of every case, which is an advantage.",
+        f"The fixed set buys everything in the first {backtest.n_first:,} cases and is chosen on "
+        "them. Hindsight uses in each tenth of the cases whatever turned out best in it.",
+    ]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Bools, Floats, Ints
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 
 
@@ -34,7 +34,7 @@ def initial(plan: Any, n_actions: int) -> OracleState:
     return OracleState(clock=np.zeros(1, np.int64), n_actions=n_actions, **arrays)
 
 
-@jit_inline
+@jit_inner
 def _plan(state: OracleState) -> int:
     """Return the plan of the round; the last one goes on for ever."""
     return state.plan_of_round[min(state.clock[0], state.plan_of_round.size - 1)]

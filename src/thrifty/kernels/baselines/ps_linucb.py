@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.shared.linear import (
     add,
@@ -106,7 +106,7 @@ def update(
     copy(multiply(state.cum_inverses[a], state.cum_targets[a]), state.cum_thetas[a])
 
 
-@jit_inline
+@jit_inner
 def _prediction_error(state: PSLinUCBState, a: int) -> float:
     """Return |mean of theta_pre . x - r| over the queue."""
     theta = multiply(state.pre_inverses[a], state.pre_targets[a])
@@ -117,7 +117,7 @@ def _prediction_error(state: PSLinUCBState, a: int) -> float:
     return abs(total / omega)
 
 
-@jit_inline
+@jit_inner
 def _start_afresh(state: PSLinUCBState, a: int) -> None:
     """Let the queue's samples be all that is known."""
     copy(invert(state.cur_matrices[a]), state.pre_inverses[a])
@@ -131,7 +131,7 @@ def _start_afresh(state: PSLinUCBState, a: int) -> None:
     state.oldest[a] = 0
 
 
-@jit_inline
+@jit_inner
 def _pass_oldest(state: PSLinUCBState, a: int) -> None:
     """Move the queue's oldest sample from `cur` to `pre`."""
     k = state.oldest[a]

@@ -26,7 +26,7 @@ from thrifty.kernels.ncc.partial_states import initial as empty_tables
 from thrifty.kernels.ncc.sweep import SWEEP, sweep_rounds
 from thrifty.kernels.runtime.arrays import NONE, Bools, Floats, Ints
 from thrifty.kernels.runtime.choice import last_maximum_unless_all_tie, random_maximum, uniform
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.shared.grid import on_grid
 from thrifty.kernels.shared.masks import fill
@@ -142,7 +142,7 @@ def _exp(x: float) -> float:
     return math.exp(x) if x < 700 else math.inf
 
 
-@jit_inline
+@jit_inner
 def radius(numerator: float, count: float, most: float) -> float:
     """Return min{most, sqrt(numerator / max{1, count})}."""
     return min(most, math.sqrt(numerator / max(1.0, count)))
@@ -158,7 +158,7 @@ def index(state: NCCUCRL2State, codes: Ints) -> Floats:
     return values
 
 
-@jit_inline
+@jit_inner
 def optimistic_reward(state: NCCUCRL2State, c: int, action: int) -> float:
     """Return r~ of an action in cell c, which may be NONE."""
     bounds = state.bounds
@@ -171,7 +171,7 @@ def optimistic_reward(state: NCCUCRL2State, c: int, action: int) -> float:
     return min(value, 1.0) if bounds.clip else value
 
 
-@jit_inline
+@jit_inner
 def optimistic_prices(state: NCCUCRL2State) -> Floats:
     """Return c~ = c_hat - C(i; w) of every feature (15), on the grid."""
     bounds = state.bounds
@@ -246,7 +246,7 @@ def update(
     state.clock[0] += 1
 
 
-@jit_inline
+@jit_inner
 def _forget(state: NCCUCRL2State, place: int) -> None:
     """Take the round at this place of the ring out of the window."""
     cell = state.ring_cells[place]
@@ -261,7 +261,7 @@ def _forget(state: NCCUCRL2State, place: int) -> None:
                 state.cost_sums[i] = 0.0
 
 
-@jit_inline
+@jit_inner
 def _refresh_edge(state: NCCUCRL2State, cell: int) -> None:
     """Compute max_a r~(a, psi) less the r~ of an unknown pair."""
     edge = -np.inf

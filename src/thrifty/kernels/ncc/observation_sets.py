@@ -18,14 +18,14 @@ from thrifty.kernels.ncc.optimism import optimistic_mean
 from thrifty.kernels.ncc.ordered_cells import below, highest_edge, insert, lowest, lowest_edge
 from thrifty.kernels.ncc.partial_states import PartialStates, find_set
 from thrifty.kernels.runtime.arrays import NONE, Floats, Mask
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.shared.masks import price_of
 
 MOST_LOOKED_THROUGH = 64  # live cells of a set: below, one after the other is faster
 SIGN = np.int64(-(2**63))  # x ^ SIGN turns the order of unsigned masks into that of signed numbers
 
 
-@jit_inline
+@jit_inner
 def excess_of(
     tables: PartialStates, s: int, radius: float, unseen_mass: bool, simplex: bool
 ) -> float:
@@ -54,7 +54,7 @@ def excess_of(
     return optimistic_mean(edges, masses, radius, surplus, simplex)
 
 
-@jit_inline
+@jit_inner
 def kept_excess_of(
     tables: PartialStates, s: int, radius: float, unseen_mass: bool, simplex: bool
 ) -> float:
@@ -73,7 +73,7 @@ def kept_excess_of(
     return excess_of(tables, s, radius, unseen_mass, simplex)
 
 
-@jit_inline
+@jit_inner
 def excess_in_order(
     tables: PartialStates, s: int, radius: float, unseen_mass: bool, simplex: bool
 ) -> float:
@@ -102,7 +102,7 @@ def excess_in_order(
     return mean + up * best - _lowest_with(tables, s, (up + surplus) * seen, rest) / seen
 
 
-@jit_inline
+@jit_inner
 def _lowest_with(tables: PartialStates, s: int, amount: float, rest: float) -> float:
     """Return the sum over the lowest `amount`, where `rest` has edge 0."""
     mass, weighted = below(tables, s, 0.0)
@@ -113,7 +113,7 @@ def _lowest_with(tables: PartialStates, s: int, amount: float, rest: float) -> f
     return lowest(tables, s, amount - rest)
 
 
-@jit_inline
+@jit_inner
 def put_in_order(tables: PartialStates, s: int) -> None:
     """Begin to keep the live cells of the set in order."""
     tables.sets[s]["in_order"] = 1
@@ -123,7 +123,7 @@ def put_in_order(tables: PartialStates, s: int) -> None:
         c = tables.cells[c]["next_live"]
 
 
-@jit_inline
+@jit_inner
 def _forget_order(tables: PartialStates, s: int) -> None:
     tables.sets[s]["in_order"] = 0
     tables.sets[s]["root"] = NONE
@@ -133,7 +133,7 @@ def _forget_order(tables: PartialStates, s: int) -> None:
         c = tables.cells[c]["next_live"]
 
 
-@jit_inline
+@jit_inner
 def best_set(tables: PartialStates, prices: Floats) -> Mask:
     """Return the mask of the set of largest value; prices and excesses are on the grid."""
     best = np.int64(0)
@@ -150,13 +150,13 @@ def best_set(tables: PartialStates, prices: Floats) -> Mask:
     return best
 
 
-@jit_inline
+@jit_inner
 def _is_live(tables: PartialStates, mask: Mask) -> bool:
     s = find_set(tables, mask)
     return s != NONE and tables.sets[s]["live_cells"] > 0
 
 
-@jit_inline
+@jit_inner
 def _cheapest_not_live(
     tables: PartialStates, prices: Floats, at_least: float
 ) -> tuple[bool, Mask, float]:

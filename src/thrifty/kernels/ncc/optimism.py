@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thrifty.kernels.runtime.arrays import Floats
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 
 
 @jit
@@ -37,7 +37,7 @@ def optimistic_mean(
     return mean + up * best - lowest(values, masses, up + surplus)
 
 
-@jit_inline
+@jit_inner
 def lowest(values: Floats, masses: Floats, amount: float) -> float:
     """Return the sum of mass times value over the `amount` of mass with the lowest values.
 
@@ -62,7 +62,7 @@ def lowest(values: Floats, masses: Floats, amount: float) -> float:
     return total
 
 
-@jit_inline
+@jit_inner
 def _partition(
     values: Floats, masses: Floats, low: int, high: int, pivot: float
 ) -> tuple[int, int]:
@@ -81,7 +81,7 @@ def _partition(
     return less, more
 
 
-@jit_inline
+@jit_inner
 def _total(masses: Floats, low: int, high: int) -> float:
     total = 0.0
     for k in range(low, high):
@@ -89,7 +89,7 @@ def _total(masses: Floats, low: int, high: int) -> float:
     return total
 
 
-@jit_inline
+@jit_inner
 def _swap(values: Floats, masses: Floats, j: int, k: int) -> None:
     values[j], values[k] = values[k], values[j]
     masses[j], masses[k] = masses[k], masses[j]

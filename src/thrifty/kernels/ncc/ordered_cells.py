@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thrifty.kernels.runtime.arrays import NONE
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 
 if TYPE_CHECKING:
     from thrifty.kernels.ncc.partial_states import PartialStates
 
 
-@jit_inline
+@jit_inner
 def insert(tables: PartialStates, s: int, c: int) -> None:
     """Put cell c, with its edge, into the order of set s."""
     cells = tables.cells
@@ -47,7 +47,7 @@ def insert(tables: PartialStates, s: int, c: int) -> None:
     refresh(tables, cells[c]["parent"])
 
 
-@jit_inline
+@jit_inner
 def remove(tables: PartialStates, s: int, c: int) -> None:
     """Take cell c out of the order of set s."""
     cells = tables.cells
@@ -63,7 +63,7 @@ def remove(tables: PartialStates, s: int, c: int) -> None:
     refresh(tables, parent)
 
 
-@jit_inline
+@jit_inner
 def refresh(tables: PartialStates, c: int) -> None:
     """Make the sums anew from cell c up to the root."""
     while c != NONE:
@@ -71,7 +71,7 @@ def refresh(tables: PartialStates, c: int) -> None:
         c = tables.cells[c]["parent"]
 
 
-@jit_inline
+@jit_inner
 def lowest_edge(tables: PartialStates, s: int) -> float:
     """Return the lowest edge of all."""
     c = tables.sets[s]["root"]
@@ -80,7 +80,7 @@ def lowest_edge(tables: PartialStates, s: int) -> float:
     return tables.cells[c]["edge"]
 
 
-@jit_inline
+@jit_inner
 def highest_edge(tables: PartialStates, s: int) -> float:
     """Return the highest edge of all."""
     c = tables.sets[s]["root"]
@@ -89,7 +89,7 @@ def highest_edge(tables: PartialStates, s: int) -> float:
     return tables.cells[c]["edge"]
 
 
-@jit_inline
+@jit_inner
 def below(tables: PartialStates, s: int, edge: float) -> tuple[float, float]:
     """Return how often cells of a lower edge were seen, and the sum of seen times edge of these."""
     cells = tables.cells
@@ -110,7 +110,7 @@ def below(tables: PartialStates, s: int, edge: float) -> tuple[float, float]:
     return mass, weighted
 
 
-@jit_inline
+@jit_inner
 def lowest(tables: PartialStates, s: int, amount: float) -> float:
     """Return the sum of seen times edge over the `amount` of seen with the lowest edges."""
     cells = tables.cells
@@ -131,13 +131,13 @@ def lowest(tables: PartialStates, s: int, amount: float) -> float:
     return total
 
 
-@jit_inline
+@jit_inner
 def _comes_before(tables: PartialStates, c: int, other: int) -> bool:
     one, two = tables.cells[c]["edge"], tables.cells[other]["edge"]
     return one < two or (one == two and c < other)
 
 
-@jit_inline
+@jit_inner
 def _priority(c: int) -> int:
     """Return a number that looks random: 32 bits of c, mixed twice."""
     h = ((c ^ (c >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
@@ -145,7 +145,7 @@ def _priority(c: int) -> int:
     return h ^ (h >> 16)
 
 
-@jit_inline
+@jit_inner
 def _sum_up(tables: PartialStates, c: int) -> None:
     cells = tables.cells
     mass = cells[c]["seen"]
@@ -161,7 +161,7 @@ def _sum_up(tables: PartialStates, c: int) -> None:
     cells[c]["weighted"] = weighted
 
 
-@jit_inline
+@jit_inner
 def _rotate_up(tables: PartialStates, s: int, c: int) -> None:
     """Let cell c and its parent change places; the order stays."""
     cells = tables.cells
@@ -184,7 +184,7 @@ def _rotate_up(tables: PartialStates, s: int, c: int) -> None:
     _sum_up(tables, c)
 
 
-@jit_inline
+@jit_inner
 def _replace_child(tables: PartialStates, s: int, parent: int, old: int, new: int) -> None:
     cells = tables.cells
     if parent == NONE:

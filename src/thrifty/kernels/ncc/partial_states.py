@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from thrifty.kernels.ncc.ordered_cells import insert, refresh, remove
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.shared.masks import contains, mask_of
 
 MAX_FEATURES = 64
@@ -150,7 +150,7 @@ def _enter_all(tables: PartialStates) -> None:
         tables.cell_places[place] = c
 
 
-@jit_inline
+@jit_inner
 def find_set(tables: PartialStates, mask: Mask) -> int:
     """Return the set's row, or NONE."""
     return tables.set_places[set_place(tables, tables.set_places, mask)]
@@ -174,7 +174,7 @@ def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
         place = (place + 1) & last
 
 
-@jit_inline
+@jit_inner
 def _agrees(tables: PartialStates, c: int, mask: Mask, codes: Ints) -> bool:
     n = tables.levels.size
     for i in range(n):
@@ -183,14 +183,14 @@ def _agrees(tables: PartialStates, c: int, mask: Mask, codes: Ints) -> bool:
     return True
 
 
-@jit_inline
+@jit_inner
 def find_cell(tables: PartialStates, codes: Ints) -> int:
     """Return the row of the partial state `codes`, or NONE."""
     s = find_set(tables, mask_of(codes))
     return NONE if s == NONE else tables.cell_places[cell_place(tables, s, codes)]
 
 
-@jit_inline
+@jit_inner
 def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
     """Return the row of the cell of set s that agrees with `codes`, a new one if need be."""
     place = cell_place(tables, s, codes)
@@ -210,7 +210,7 @@ def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
     return c
 
 
-@jit_inline
+@jit_inner
 def _set_of(tables: PartialStates, mask: Mask) -> int:
     """Return the row of the set `mask`, a new one made up from the rounds so far if need be."""
     place = set_place(tables, tables.set_places, mask)
@@ -236,7 +236,7 @@ def _set_of(tables: PartialStates, mask: Mask) -> int:
     return s
 
 
-@jit_inline
+@jit_inner
 def _make_up(tables: PartialStates, s: int, larger: int) -> None:
     """Count for the new set s the rounds that bought the larger set."""
     c = tables.sets[larger]["first"]
@@ -248,14 +248,14 @@ def _make_up(tables: PartialStates, s: int, larger: int) -> None:
         c = tables.cells[c]["next"]
 
 
-@jit_inline
+@jit_inner
 def _count(tables: PartialStates, c: int) -> None:
     tables.cells[c]["seen"] += 1
     if tables.cells[c]["ordered"]:
         refresh(tables, c)
 
 
-@jit_inline
+@jit_inner
 def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
     """Count a round that observed the partial state `codes`; return its cell.
 
@@ -279,7 +279,7 @@ def observe(tables: PartialStates, codes: Ints, substates_too: bool) -> int:
     return c
 
 
-@jit_inline
+@jit_inner
 def count_reward(tables: PartialStates, c: int, action: int, reward: float) -> None:
     """Count a reward in cell c."""
     tables.pulls[c, action] += 1
@@ -289,7 +289,7 @@ def count_reward(tables: PartialStates, c: int, action: int, reward: float) -> N
         _enter(tables, c)
 
 
-@jit_inline
+@jit_inner
 def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> None:
     """Take a reward that was counted in cell c away again."""
     tables.pulls[c, action] -= 1
@@ -301,7 +301,7 @@ def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> 
         _leave(tables, c)
 
 
-@jit_inline
+@jit_inner
 def _enter(tables: PartialStates, c: int) -> None:
     """Make cell c live, and its set if it is the first one."""
     cells, sets = tables.cells, tables.sets
@@ -319,7 +319,7 @@ def _enter(tables: PartialStates, c: int) -> None:
         tables.sizes[2] += 1
 
 
-@jit_inline
+@jit_inner
 def _leave(tables: PartialStates, c: int) -> None:
     """Make cell c not live, and its set if it was the last one."""
     cells, sets = tables.cells, tables.sets
@@ -341,7 +341,7 @@ def _leave(tables: PartialStates, c: int) -> None:
         sets[last]["place"] = sets[s]["place"]
 
 
-@jit_inline
+@jit_inner
 def set_edge(tables: PartialStates, c: int, edge: float) -> None:
     """Note the edge of cell c."""
     s = tables.cells[c]["set"]

@@ -25,7 +25,7 @@ from thrifty.kernels.ncc.partial_states import initial as empty_tables
 from thrifty.kernels.ncc.sweep import SWEEP, sweep_rounds
 from thrifty.kernels.runtime.arrays import NONE, Bools, Floats, Ints
 from thrifty.kernels.runtime.choice import first_maximum, last_maximum_unless_all_tie, uniform
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.shared.grid import on_grid
 from thrifty.kernels.shared.masks import fill
@@ -71,7 +71,7 @@ def initial(levels: Ints, n_actions: int, *, delta: float, simplex: bool) -> Sim
     )
 
 
-@jit_inline
+@jit_inner
 def optimistic_reward(state: SimOOSState, cell: int, action: int) -> float:
     """Return r~ at the episode's start: 1, or r_hat + min{1, sqrt(log(20 Psi A t^5/delta)/2N)}."""
     pulls = state.planned_pulls[cell, action]
@@ -116,7 +116,7 @@ def choose_features(state: SimOOSState, known: Ints, draws: Floats, mask: Bools)
     return 0
 
 
-@jit_inline
+@jit_inner
 def _plan(state: SimOOSState) -> None:
     """Begin an episode: note the counts and choose the set of largest optimistic gain."""
     tables = state.tables

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Bools, Floats
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 
 
-@jit_inline
+@jit_inner
 def first_maximum(values: Floats, available: Bools) -> int:
     """Return the first of the available actions with the largest value."""
     best = -1
@@ -18,7 +18,7 @@ def first_maximum(values: Floats, available: Bools) -> int:
     return best
 
 
-@jit_inline
+@jit_inner
 def uniform(available: Bools, draw: float) -> int:
     """Return one of the available actions, each equally likely for a uniform `draw`."""
     count = 0
@@ -33,7 +33,7 @@ def uniform(available: Bools, draw: float) -> int:
     return -1
 
 
-@jit_inline
+@jit_inner
 def random_maximum(values: Floats, available: Bools, draw: float) -> int:
     """Return one of the available actions with the largest value, each equally likely."""
     top = values[first_maximum(values, available)]
@@ -43,7 +43,7 @@ def random_maximum(values: Floats, available: Bools, draw: float) -> int:
     return uniform(tied, draw)
 
 
-@jit_inline
+@jit_inner
 def last_maximum_unless_all_tie(values: Floats, available: Bools, draw: float) -> int:
     """Return any of the available actions if all tie, else the last one with the largest value."""
     top = values[first_maximum(values, available)]

@@ -2,54 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.core import config
 
+from thrifty.kernels.runtime import steps
 from thrifty.kernels.runtime.arrays import Bools, Floats, Ints
 from thrifty.kernels.runtime.compilation import jit
-from thrifty.kernels.runtime.refcounts import strip_refcounts
+from thrifty.kernels.runtime.pointers import PackedState
 from thrifty.kernels.runtime.sales import add_fees, deliver, sold_alone
-from thrifty.kernels.runtime.steps import (
-    choose_action,
-    choose_features,
-    has_room,
-    read_prices,
-    update,
-)
+from thrifty.kernels.runtime.single_call import action_of
+from thrifty.kernels.runtime.steps import BoundSteps, Steps
+
+
+class Tables(NamedTuple):
+    """The arrays of a world, each round's uniform numbers, and what is recorded of each round."""
+
+    contexts: Ints
+    rewards: Floats
+    costs: Floats
+    free: Bools
+    sales: Any
+    feature_draws: Floats
+    action_draws: Floats
+    observed: Bools
+    actions: Ints
+    gained: Floats
+    paid: Floats
+
+
+def play_rounds(bound: BoundSteps, tables: Tables, start: int) -> int:
+    """Play the rounds from `start` on; return the round reached, T unless the state must grow."""
+    packed: Any = tables if config.DISABLE_JIT else PackedState(tables)
+    reached: int = _run(bound.for_loop(), bound.state, packed, start)
+    return reached
 
 
 @jit
-def run(
-    state: Any,
-    world: tuple[Ints, Floats, Floats, Bools, Any],
-    draws: tuple[Floats, Floats],
-    start: int,
-    out: tuple[Bools, Ints, Floats, Floats],
-) -> int:
-    """Play the rounds from `start` on; return the round reached, T unless the state must grow.
-
-    `world` is (contexts, rewards, costs, free, sales), `draws` holds each round's uniform numbers
-    for the purchase and for the action, and `out` is (observed, actions, rewards, costs).
-    """
-    state, draws = strip_refcounts(state), strip_refcounts(draws)
-    contexts, rewards, costs, free, sales = strip_refcounts(world)
-    observed, actions, gained, paid = strip_refcounts(out)
+def _run(step: Steps, state: Any, tables: Tables, start: int) -> int:
+    contexts, costs, free, sales = tables.contexts, tables.costs, tables.free, tables.sales
+    actions, gained, paid = tables.actions, tables.gained, tables.paid
     n_features = contexts.shape[1]
     plain = sold_alone(sales, free)  # as in the paper: nothing is free, shared or bundled
-    available = np.ones(rewards.shape[1], dtype=np.bool_)
+    available = np.ones(tables.rewards.shape[1], dtype=np.bool_)
     known = np.full(n_features, -1)
     codes = np.empty(n_features, dtype=np.int64)
     prices = np.empty(n_features)
     for t in range(start, actions.size):
-        if not has_room(state):
+        if steps.is_defined(step.has_room) and not steps.has_room(step.has_room, state):
             return t
-        read_prices(state, costs[t])
-        mask = observed[t]
+        if steps.is_defined(step.read_prices):
+            steps.read_prices(step.read_prices, state, costs[t])
+        mask = tables.observed[t]
         if not plain:
             for i in range(n_features):
                 known[i] = contexts[t, i] if free[i] else -1
-        purpose = choose_features(state, known, draws[0][t], mask)
+        purpose = steps.choose_features(
+            step.choose_features, state, known, tables.feature_draws[t], mask
+        )
         if not plain:
             deliver(sales, free, mask)
         for i in range(n_features):
@@ -59,7 +70,10 @@ def run(
             add_fees(sales, mask, prices)
         for i in range(n_features):
             paid[t] += prices[i] if mask[i] else 0.0
-        actions[t] = choose_action(state, codes, available, draws[1][t], purpose)
-        gained[t] = rewards[t, actions[t]]
-        update(state, codes, prices, actions[t], gained[t], purpose)
+        draws = tables.action_draws[t]
+        actions[t] = action_of(
+            step.choose_action, step.action_values, state, codes, available, draws, purpose
+        )
+        gained[t] = tables.rewards[t, actions[t]]
+        steps.update(step.update, state, codes, prices, actions[t], gained[t], purpose)
     return actions.size

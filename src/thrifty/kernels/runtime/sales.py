@@ -1,14 +1,14 @@
-"""How features are sold: setup fees of groups, and bundles (see `environments.sales`)."""
+"""How features are sold: setup fees of groups, and bundles (see `thrifty.sales`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from thrifty.kernels.runtime.arrays import Bools, Floats
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 
 
-@jit_inline
+@jit_inner
 def sold_alone(sales: Any, free: Bools) -> bool:
     """Whether every feature is for sale, alone and without a fee."""
     for i in range(free.size):
@@ -17,7 +17,7 @@ def sold_alone(sales: Any, free: Bools) -> bool:
     return True
 
 
-@jit_inline
+@jit_inner
 def deliver(sales: Any, free: Bools, mask: Bools) -> None:
     """Drop what is free from a purchase, and add what is sold together with the rest."""
     n = mask.size
@@ -30,7 +30,7 @@ def deliver(sales: Any, free: Bools, mask: Bools) -> None:
                     mask[other] = True
 
 
-@jit_inline
+@jit_inner
 def add_fees(sales: Any, mask: Bools, prices: Floats) -> None:
     """Add the setup fee of each group to the first of its features that is bought."""
     for k in range(sales.fees.size):

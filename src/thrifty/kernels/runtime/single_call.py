@@ -1,77 +1,76 @@
-"""Single calls of the steps from Python, on a state that is kept behind one pointer.
-
-A call from Python hands over its arguments one by one, and a state of twenty arrays would cost
-more than the step itself. A held state is handed over as a whole. It shares the arrays of the
-state it was made from.
-"""
+"""Single calls of the steps from Python; `step` and `state` are those of `steps.BoundSteps`."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from numba.core import config
-from numba.core.types import StructRef  # type: ignore[attr-defined]
-from numba.experimental import structref
-
+from thrifty.kernels.runtime import steps
 from thrifty.kernels.runtime.arrays import Bools, Floats, Ints
-from thrifty.kernels.runtime.compilation import jit
-from thrifty.kernels.runtime.refcounts import strip_refcounts
-from thrifty.kernels.runtime.steps import (
-    action_values,
-    choose_action,
-    choose_features,
-    has_room,
-    update,
-)
-
-if config.DISABLE_JIT:
-
-    class Held(NamedTuple):
-        """A state behind one name, where nothing is compiled."""
-
-        state: Any
-
-else:
-
-    @structref.register
-    class HeldType(StructRef):  # type: ignore[misc]
-        """The compiled type of held states, one for each type of state."""
-
-    class Held(structref.StructRefProxy):  # type: ignore[misc,no-redef]
-        """A state behind one pointer."""
-
-    structref.define_proxy(Held, HeldType, ["state"])
+from thrifty.kernels.runtime.choice import first_maximum
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 
 
 @jit
-def hold(state: Any) -> Any:
-    """Return the state behind one pointer."""
-    return Held(state)
-
-
-@jit
-def features_chosen(held: Any, known: Ints, draws: Floats, mask: Bools) -> int:
+def choose_features(step: Any, state: Any, known: Ints, draws: Floats, mask: Bools) -> int:
     """Fill the mask and return the purpose."""
-    return choose_features(strip_refcounts(held.state), known, draws, mask)
+    return steps.choose_features(step, state, known, draws, mask)
 
 
 @jit
-def action_chosen(held: Any, codes: Ints, available: Bools, draws: Floats, purpose: int) -> int:
-    """Return the action."""
-    return choose_action(strip_refcounts(held.state), codes, available, draws, purpose)
+def choose_action(
+    step: Any,
+    values: Any,
+    state: Any,
+    codes: Ints,
+    available: Bools,
+    draws: Floats,
+    purpose: int,
+) -> int:
+    """Return the action, by the step `values` if the policy has no step of its own for it."""
+    return action_of(step, values, state, codes, available, draws, purpose)
+
+
+@jit_inner
+def action_of(
+    step: Any,
+    values: Any,
+    state: Any,
+    codes: Ints,
+    available: Bools,
+    draws: Floats,
+    purpose: int,
+) -> int:
+    """Return the action, for other compiled functions."""
+    if steps.is_defined(step):
+        return steps.choose_action(step, state, codes, available, draws, purpose)
+    return first_maximum(steps.action_values(values, state, codes), available)
 
 
 @jit
-def learnt(held: Any, codes: Ints, costs: Floats, action: int, reward: float, purpose: int) -> bool:
-    """Learn from a round, or return False if the state must grow first."""
-    state = strip_refcounts(held.state)
-    if not has_room(state):
+def update(
+    step: Any,
+    room: Any,
+    state: Any,
+    codes: Ints,
+    costs: Floats,
+    action: int,
+    reward: float,
+    purpose: int,
+) -> bool:
+    """Learn from a round, or return False if the state must grow first (step `room`)."""
+    if steps.is_defined(room) and not steps.has_room(room, state):
         return False
-    update(state, codes, costs, action, reward, purpose)
+    steps.update(step, state, codes, costs, action, reward, purpose)
     return True
 
 
 @jit
-def values(held: Any, codes: Ints) -> Floats:
+def action_values(step: Any, state: Any, codes: Ints) -> Floats:
     """Return the values that the choice of an action rests on."""
-    return action_values(strip_refcounts(held.state), codes)
+    return steps.action_values(step, state, codes)
+
+
+@jit
+def read_prices(step: Any, state: Any, prices: Floats) -> None:
+    """Hand over the price list."""
+    steps.read_prices(step, state, prices)

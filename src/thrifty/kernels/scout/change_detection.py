@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout.likelihood import log_ratio
 
 WORSE = (0.4, 0.6, 0.8)
@@ -32,7 +32,7 @@ def initial(n_cells: int) -> Surprise:
     return Surprise(np.zeros(len(WORSE)), np.zeros(n_cells))
 
 
-@jit_inline
+@jit_inner
 def add_evidence(surprise: Surprise, reward: float, p: float, dispersion: float) -> bool:
     """Compare the reward with its predicted mean; return whether everything is to be forgotten."""
     alarm = False
@@ -43,7 +43,7 @@ def add_evidence(surprise: Surprise, reward: float, p: float, dispersion: float)
     return alarm
 
 
-@jit_inline
+@jit_inner
 def add_evidence_in(
     surprise: Surprise, cell: int, reward: float, p: float, dispersion: float
 ) -> bool:
@@ -56,7 +56,7 @@ def add_evidence_in(
     return True
 
 
-@jit_inline
+@jit_inner
 def calm_down(surprise: Surprise) -> None:
     """Start all sums afresh."""
     for k in range(surprise.sums.size):
@@ -64,7 +64,7 @@ def calm_down(surprise: Surprise) -> None:
     calm_down_in(surprise, 0, surprise.cells.size)
 
 
-@jit_inline
+@jit_inner
 def calm_down_in(surprise: Surprise, start: int, stop: int) -> None:
     """Start the sums of these cells afresh."""
     for cell in range(start, stop):

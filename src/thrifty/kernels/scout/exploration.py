@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from thrifty.kernels.runtime.arrays import Bools
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout import prices, wide_rounds
 from thrifty.kernels.scout.state import ScoutState, blind_mean
 
@@ -26,13 +26,13 @@ CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
 GROWING_PROBES = 1.4
 
 
-@jit_inline
+@jit_inner
 def headroom_of(state: ScoutState) -> float:
     """Return U, how much more than now can be gained at the most."""
     return max(0.0, 1.0 - state.book[0]["value"])
 
 
-@jit_inline
+@jit_inner
 def fill_explored(state: ScoutState, mask: Bools) -> None:
     """Fill in the features that may pay for themselves, or were never seen."""
     headroom = headroom_of(state)
@@ -41,7 +41,7 @@ def fill_explored(state: ScoutState, mask: Bools) -> None:
         mask[i] = state.book[0]["age"] <= YOUNG or price["seen"] == 0 or price["mean"] < headroom
 
 
-@jit_inline
+@jit_inner
 def chance_to_explore(state: ScoutState, explored: Bools) -> float:
     """Return the chance to explore.
 
@@ -72,7 +72,7 @@ def chance_to_explore(state: ScoutState, explored: Bools) -> float:
     return epsilon
 
 
-@jit_inline
+@jit_inner
 def _scope(state: ScoutState, loss: float) -> float:
     """Return how much can be gained beside what a round that explores loses, at most 1."""
     enough = HEADROOM * max(loss, LEAST_LOSS)
@@ -81,7 +81,7 @@ def _scope(state: ScoutState, loss: float) -> float:
     return min(1.0, headroom_of(state) / enough)
 
 
-@jit_inline
+@jit_inner
 def _cheapness(state: ScoutState, loss: float) -> float:
     """Return what is left of exploring if such a round loses so much.
 
@@ -92,7 +92,7 @@ def _cheapness(state: ScoutState, loss: float) -> float:
     return (LOSS / max(loss, LOSS)) ** CAUTION
 
 
-@jit_inline
+@jit_inner
 def _price(state: ScoutState, explored: Bools) -> float:
     """Return what a round that explores costs, within the limit on the number of features."""
     features = 0
@@ -102,13 +102,13 @@ def _price(state: ScoutState, explored: Bools) -> float:
     return kept * prices.total(state.prices, explored)
 
 
-@jit_inline
+@jit_inner
 def grows(state: ScoutState) -> bool:
     """Whether there are too many features for tables of all sets."""
     return state.subsets.masks.size > state.subsets.order.size
 
 
-@jit_inline
+@jit_inner
 def chance_to_probe(state: ScoutState, epsilon: float) -> float:
     """Return the chance to probe.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout import wide_rounds
 from thrifty.kernels.scout.likelihood import clipped, log_likelihood
 from thrifty.kernels.scout.model_weights import PRIOR_PULLS, Weights, centre_of, normalise
@@ -66,7 +66,7 @@ def initial(n_actions: int) -> Growth:
     )
 
 
-@jit_no_inline
+@jit_inner
 def grow(
     growth: Growth,
     subsets: Subsets,
@@ -104,7 +104,7 @@ def grow(
     return _place(subsets, weights, rounds, in_use, mask, prior, log_weight)
 
 
-@jit_inline
+@jit_inner
 def _place(
     subsets: Subsets,
     weights: Weights,
@@ -129,7 +129,7 @@ def _place(
     return place
 
 
-@jit_inline
+@jit_inner
 def _choose_parents(growth: Growth, subsets: Subsets, weights: Weights) -> int:
     """Note the heaviest sets of at least K features; return how many there are."""
     largest = n_features(subsets, subsets.order.size - 1)
@@ -151,7 +151,7 @@ def _choose_parents(growth: Growth, subsets: Subsets, weights: Weights) -> int:
     return chosen
 
 
-@jit_inline
+@jit_inner
 def _best_child(
     growth: Growth, subsets: Subsets, rounds: WideRounds, parent: int, mean: float
 ) -> tuple[Mask, float]:
@@ -171,7 +171,7 @@ def _best_child(
     return best, lead
 
 
-@jit_inline
+@jit_inner
 def _cells(subsets: Subsets, j: int) -> int:
     """Return how many partial states set j has."""
     n = subsets.levels.size
@@ -182,7 +182,7 @@ def _cells(subsets: Subsets, j: int) -> int:
     return cells
 
 
-@jit_inline
+@jit_inner
 def _forget(growth: Growth, cells: int) -> None:
     for cell in range(cells):
         for a in range(growth.pulls.shape[1]):
@@ -190,7 +190,7 @@ def _forget(growth: Growth, cells: int) -> None:
             growth.sums[cell, a] = 0.0
 
 
-@jit_inline
+@jit_inner
 def _predict_and_learn(
     growth: Growth, cell: int, action: int, reward: float, centre: float
 ) -> float:
@@ -201,7 +201,7 @@ def _predict_and_learn(
     return log_likelihood(reward, clipped(p))
 
 
-@jit_no_inline
+@jit_inner
 def _play_parent(
     growth: Growth, subsets: Subsets, rounds: WideRounds, parent: int, cells: int, mean: float
 ) -> None:
@@ -220,7 +220,7 @@ def _play_parent(
             )
 
 
-@jit_no_inline
+@jit_inner
 def _play_child(
     growth: Growth, subsets: Subsets, rounds: WideRounds, cells: int, i: int, mean: float
 ) -> float:

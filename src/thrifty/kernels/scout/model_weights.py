@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout.likelihood import clipped, log_likelihood
 from thrifty.kernels.scout.subsets import NO_SET, Subsets, n_features, shrunk, within
 
@@ -60,13 +60,13 @@ def initial(sizes: Ints, n_features: int, most: int) -> Weights:
     )
 
 
-@jit_inline
+@jit_inner
 def centre_of(subsets: Subsets, action: int, mean: float) -> float:
     """Return the mean of an action in blind wide rounds, shrunk to that of all actions."""
     return shrunk(subsets.wide_sums[0, action], subsets.wide_pulls[0, action], mean, 1.0)
 
 
-@jit_no_inline
+@jit_inner
 def weigh(
     subsets: Subsets,
     weights: Weights,
@@ -97,7 +97,7 @@ def weigh(
         _rescale(subsets, weights, basis, observed, math.log(before / after))
 
 
-@jit_inline
+@jit_inner
 def _rescale(
     subsets: Subsets, weights: Weights, basis: Mask, observed: Mask, change: float
 ) -> None:
@@ -112,7 +112,7 @@ def _rescale(
         weights.log[j] = math.log(kept + SHARE * math.exp(weights.prior[j]))
 
 
-@jit_inline
+@jit_inner
 def take_priors(weights: Weights, subsets: Subsets) -> None:
     """Give the grown sets the priors of their sizes."""
     for j in range(subsets.order.size, subsets.masks.size):
@@ -120,7 +120,7 @@ def take_priors(weights: Weights, subsets: Subsets) -> None:
         weights.prior[j] = NOTHING if empty else weights.prior_of_size[n_features(subsets, j)]
 
 
-@jit_no_inline
+@jit_inner
 def temper(weights: Weights) -> None:
     """Take most of the weights back to the prior."""
     for j in range(weights.log.size):
@@ -128,7 +128,7 @@ def temper(weights: Weights) -> None:
     normalise(weights)
 
 
-@jit_inline
+@jit_inner
 def normalise(weights: Weights) -> None:
     """Let the weights sum to 1."""
     total = 0.0
@@ -138,7 +138,7 @@ def normalise(weights: Weights) -> None:
         weights.log[j] -= math.log(total)
 
 
-@jit_no_inline
+@jit_inner
 def make_list(weights: Weights) -> float:
     """Make the short list anew; return the largest weight."""
     best = weights.log[0]
@@ -155,7 +155,7 @@ def make_list(weights: Weights) -> float:
     return math.exp(best)
 
 
-@jit_inline
+@jit_inner
 def _listed(weights: Weights, length: int, j: int) -> int:
     """Put set j where it belongs behind the empty one, if it does; return the list's length."""
     listed = weights.listed

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels.runtime.arrays import Bools, Floats
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 
 MEMORY = 100
 SPREAD_MEMORY = 200.0
@@ -35,7 +35,7 @@ def initial(n_features: int) -> Prices:
     return np.zeros(n_features, PRICE)
 
 
-@jit_no_inline
+@jit_inner
 def pay(prices: Prices, i: int, cost: float) -> bool:
     """Note a payment for feature i; return whether its price has jumped."""
     jumped = _has_jumped(prices, i, cost)
@@ -54,7 +54,7 @@ def pay(prices: Prices, i: int, cost: float) -> bool:
     return jumped
 
 
-@jit_inline
+@jit_inner
 def _note_deviation(prices: Prices, i: int, square: float) -> None:
     prices[i]["squares"] += square
     prices[i]["deviations"] += 1.0
@@ -64,7 +64,7 @@ def _note_deviation(prices: Prices, i: int, square: float) -> None:
         prices[i]["deviations"] *= fading
 
 
-@jit_inline
+@jit_inner
 def _has_jumped(prices: Prices, i: int, cost: float) -> bool:
     """Add the standardised deviation to both sums (CUSUM); return whether one is too large."""
     if prices[i]["seen"] < 3:
@@ -77,7 +77,7 @@ def _has_jumped(prices: Prices, i: int, cost: float) -> bool:
     return max(prices[i]["up"], prices[i]["down"]) > ALARM
 
 
-@jit_inline
+@jit_inner
 def total(prices: Prices, mask: Bools) -> float:
     """Return what the features of the mask cost together."""
     amount = 0.0
@@ -87,7 +87,7 @@ def total(prices: Prices, mask: Bools) -> float:
     return amount
 
 
-@jit_inline
+@jit_inner
 def means(prices: Prices, out: Floats) -> None:
     """Write down every feature's mean price."""
     for i in range(out.size):

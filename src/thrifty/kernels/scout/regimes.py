@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout import wide_rounds
 from thrifty.kernels.scout.likelihood import clipped, log_ratio
 from thrifty.kernels.scout.model_weights import Weights, take_priors
@@ -63,7 +63,7 @@ def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
     )
 
 
-@jit_no_inline
+@jit_inner
 def store(
     regimes: Regimes, subsets: Subsets, weights: Weights, blind: Floats, age: int, restart: int
 ) -> None:
@@ -92,7 +92,7 @@ def store(
     copy(weights.log, regimes.log_weights[place])
 
 
-@jit_no_inline
+@jit_inner
 def recognise(
     regimes: Regimes,
     subsets: Subsets,
@@ -122,7 +122,7 @@ def recognise(
     return found
 
 
-@jit_inline
+@jit_inner
 def _heaviest(regimes: Regimes, k: int, observed: Mask) -> int:
     """Return the place of regime k's heaviest set within the observed one."""
     best = 0
@@ -133,7 +133,7 @@ def _heaviest(regimes: Regimes, k: int, observed: Mask) -> int:
     return best
 
 
-@jit_no_inline
+@jit_inner
 def restore(
     regimes: Regimes,
     k: int,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout.model_weights import MOST_LISTED, Weights
 from thrifty.kernels.scout.subsets import Subsets, cell_of, place_of, shrunk, within
 from thrifty.kernels.scout.wide_rounds import MOST_ROUNDS, WideRounds
@@ -60,24 +60,24 @@ def initial(n_actions: int) -> Comparison:
     )
 
 
-@jit_inline
+@jit_inner
 def _number(rounds: WideRounds) -> int:
     return min(rounds.clock[0], STATES)
 
 
-@jit_inline
+@jit_inner
 def _place(rounds: WideRounds, k: int) -> int:
     """Return where the k-th of the last states is."""
     return (rounds.clock[0] - 1 - k) % MOST_ROUNDS
 
 
-@jit_inline
+@jit_inner
 def centre_of(subsets: Subsets, action: int, mean: float) -> float:
     """Return m_0(a), the mean of an action whatever the state."""
     return shrunk(subsets.sums[0, action], subsets.pulls[0, action], mean, PRIOR_PULLS)
 
 
-@jit_inline
+@jit_inner
 def mean_of(subsets: Subsets, j: int, cell: int, action: int, centre: float) -> float:
     """Return m_J(a, psi_J) of the set's cell, shrunk to the action's mean."""
     if j == 0:
@@ -85,7 +85,7 @@ def mean_of(subsets: Subsets, j: int, cell: int, action: int, centre: float) -> 
     return shrunk(subsets.sums[cell, action], subsets.pulls[cell, action], centre, PRIOR_PULLS)
 
 
-@jit_no_inline
+@jit_inner
 def predicted(
     subsets: Subsets, weights: Weights, mean: float, observed: Mask, codes: Ints, action: int
 ) -> tuple[float, float]:
@@ -104,7 +104,7 @@ def predicted(
     return value / total, number / total
 
 
-@jit_no_inline
+@jit_inner
 def best_set(
     subsets: Subsets,
     weights: Weights,
@@ -133,7 +133,7 @@ def best_set(
     return _best(comparison.candidates, comparison.worth, comparison.compared[0], budget)
 
 
-@jit_no_inline
+@jit_inner
 def _note_means(
     subsets: Subsets, weights: Weights, rounds: WideRounds, comparison: Comparison, mean: float
 ) -> None:
@@ -155,7 +155,7 @@ def _note_means(
                     comparison.means[k, t, a] = min(1.0, value)
 
 
-@jit_inline
+@jit_inner
 def _mixed(
     subsets: Subsets, weights: Weights, comparison: Comparison, mask: Mask, t: int, action: int
 ) -> float:
@@ -169,7 +169,7 @@ def _mixed(
     return value / total
 
 
-@jit_no_inline
+@jit_inner
 def _value(
     subsets: Subsets, weights: Weights, rounds: WideRounds, comparison: Comparison, mask: Mask
 ) -> float:
@@ -186,7 +186,7 @@ def _value(
     return total / states if states > 0 else -np.inf
 
 
-@jit_inline
+@jit_inner
 def _was_compared(comparison: Comparison, j: int) -> bool:
     for k in range(comparison.compared[0]):
         if comparison.candidates[k] == j:
@@ -194,7 +194,7 @@ def _was_compared(comparison: Comparison, j: int) -> bool:
     return False
 
 
-@jit_inline
+@jit_inner
 def _compare(comparison: Comparison, j: int, value: float, price: float) -> None:
     """Write down a candidate."""
     place = comparison.compared[0]
@@ -204,7 +204,7 @@ def _compare(comparison: Comparison, j: int, value: float, price: float) -> None
     comparison.compared[0] += 1
 
 
-@jit_inline
+@jit_inner
 def _best(candidates: Ints, worth: Floats, compared: int, budget: float) -> tuple[int, float]:
     best = 0
     value = worth[0, 0]
@@ -217,7 +217,7 @@ def _best(candidates: Ints, worth: Floats, compared: int, budget: float) -> tupl
     return candidates[best], value
 
 
-@jit_inline
+@jit_inner
 def refined(
     subsets: Subsets, place: int, codes: Ints, action: int, mean: float
 ) -> tuple[float, float]:
@@ -231,7 +231,7 @@ def refined(
     return shrunk(subsets.sums[cell, action], pulls, mean, REFINED_PULLS), pulls + REFINED_PULLS
 
 
-@jit_no_inline
+@jit_inner
 def best_set_given(
     subsets: Subsets,
     rounds: WideRounds,
@@ -253,7 +253,7 @@ def best_set_given(
     return best if place == NONE else place
 
 
-@jit_inline
+@jit_inner
 def worth_given(
     subsets: Subsets, rounds: WideRounds, comparison: Comparison, prices: Floats, known: Ints
 ) -> Floats:
@@ -267,7 +267,7 @@ def worth_given(
     return worth
 
 
-@jit_inline
+@jit_inner
 def _value_given(
     subsets: Subsets,
     rounds: WideRounds,
@@ -301,7 +301,7 @@ def _value_given(
     return (alike_total + FREE_PRIOR * total / states) / (alike + FREE_PRIOR)
 
 
-@jit_inline
+@jit_inner
 def _mixed_then(comparison: Comparison, mask: Mask, t: int, action: int) -> float:
     """Return m(a, psi_I) in one of the last states, by the list of the last comparison."""
     total = 0.0
@@ -313,7 +313,7 @@ def _mixed_then(comparison: Comparison, mask: Mask, t: int, action: int) -> floa
     return value / total
 
 
-@jit_inline
+@jit_inner
 def _agrees(state: Ints, free: Mask, known: Ints) -> bool:
     """Whether a state has the free values of the case at hand."""
     for i in range(known.size):

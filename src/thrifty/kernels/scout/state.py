@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout import (
     change_detection,
     growth,
@@ -116,7 +116,7 @@ def initial(
     )
 
 
-@jit_inline
+@jit_inner
 def blind_mean(state: ScoutState) -> float:
     """Return the mean reward of blind rounds."""
     return state.blind[0] / state.blind[1]

@@ -16,7 +16,7 @@ import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Bools, Floats, Ints, Mask
 from thrifty.kernels.runtime.choice import uniform
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.scout import (
     change_detection,
@@ -98,7 +98,7 @@ def choose_features(state: ScoutState, known: Ints, draws: Floats, mask: Bools) 
     return purpose if free == 0 else purpose + GIVEN
 
 
-@jit_inline
+@jit_inner
 def _keep_some(mask: Bools, kept: Mask, most: int, draw: float) -> None:
     """Add the kept set, and drop others at random until at most `most` features are left."""
     n = mask.size
@@ -120,7 +120,7 @@ def _keep_some(mask: Bools, kept: Mask, most: int, draw: float) -> None:
             others -= 1
 
 
-@jit_inline
+@jit_inner
 def _choose_set(state: ScoutState) -> None:
     """Make the short list and choose I*."""
     book = state.book
@@ -141,7 +141,7 @@ def _choose_set(state: ScoutState) -> None:
     book[0]["stale"] = 0
 
 
-@jit_inline
+@jit_inner
 def _best_set_given(state: ScoutState, known: Ints) -> int:
     """Return the set in use of a case with these free values."""
     if state.comparison.compared[0] == 0:
@@ -171,14 +171,14 @@ def index(state: ScoutState, codes: Ints) -> Floats:
     return values
 
 
-@jit_inline
+@jit_inner
 def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> tuple[float, float]:
     return set_values.predicted(
         state.subsets, state.weights, blind_mean(state), observed, codes, action
     )
 
 
-@jit_inline
+@jit_inner
 def _expected(
     state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int
 ) -> tuple[float, float]:
@@ -192,7 +192,7 @@ def _expected(
     return set_values.refined(state.subsets, place, codes, action, mean)
 
 
-@jit_inline
+@jit_inner
 def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
     """Return B, the features that the action is drawn from.
 
@@ -230,7 +230,7 @@ def choose_action(
     return chosen
 
 
-@jit_inline
+@jit_inner
 def _blind_action(state: ScoutState, available: Bools, draw: float) -> int:
     """Choose without looking: any action, or half of the time one as often as it was exploited."""
     if state.book[0]["age"] <= YOUNG:
@@ -280,7 +280,7 @@ def update(
     subsets.remember(state.subsets, book[0]["age"])
 
 
-@jit_inline
+@jit_inner
 def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
     for i in range(codes.size):
         if np.isnan(costs[i]):  # not bought
@@ -293,7 +293,7 @@ def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
             _note_event(state, PRICE_ALARM, i)
 
 
-@jit_inline
+@jit_inner
 def _learn_wide(
     state: ScoutState, basis: Mask, observed: Mask, codes: Ints, action: int, reward: float
 ) -> None:
@@ -317,7 +317,7 @@ def _learn_wide(
         state.book[0]["stale"] = 1
 
 
-@jit_inline
+@jit_inner
 def _grow(state: ScoutState) -> None:
     """Give a place to a larger set if it is time to."""
     place = growth.grow(
@@ -336,7 +336,7 @@ def _grow(state: ScoutState) -> None:
         change_detection.calm_down_in(state.surprise, offsets[place], offsets[place + 1])
 
 
-@jit_inline
+@jit_inner
 def _judge(
     state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int, reward: float
 ) -> None:
@@ -360,7 +360,7 @@ def _judge(
         _note_event(state, ROW_FORGOTTEN, NONE)
 
 
-@jit_inline
+@jit_inner
 def _restart(state: ScoutState) -> None:
     """Forget all rewards, keep the regime in case it comes back, and most of the weights' doubt."""
     book = state.book
@@ -384,7 +384,7 @@ def _restart(state: ScoutState) -> None:
     _note_event(state, RESTART, NONE)
 
 
-@jit_inline
+@jit_inner
 def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, reward: float) -> None:
     """Restore a former regime if it explains the rewards since the restart clearly better."""
     book = state.book
@@ -405,14 +405,14 @@ def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, rewa
     _note_event(state, RESTORED, NONE)
 
 
-@jit_inline
+@jit_inner
 def _note_habit(state: ScoutState, action: int) -> None:
     for a in range(state.habits.size):
         state.habits[a] *= ACTION_MEMORY
     state.habits[action] += 1 - ACTION_MEMORY
 
 
-@jit_inline
+@jit_inner
 def _note_event(state: ScoutState, kind: int, feature: int) -> None:
     place = state.happened[0] % MOST_EVENTS
     state.events[place, 0] = state.book[0]["round"]

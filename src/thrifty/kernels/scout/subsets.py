@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.shared.masks import contains
 
 MOST_NUMBERS, MOST_NUMBERS_WHEN_GROWING = 450_000, 60_000
@@ -127,13 +127,13 @@ def _cells(levels: list[int], size: int) -> int:
     return sums[size]
 
 
-@jit_inline
+@jit_inner
 def within(one: Mask, other: Mask) -> bool:
     """Whether all features of the one are features of the other."""
     return one & ~other == 0
 
 
-@jit_inline
+@jit_inner
 def n_features(subsets: Subsets, j: int) -> int:
     """Return how many features set j has."""
     n = subsets.levels.size
@@ -143,7 +143,7 @@ def n_features(subsets: Subsets, j: int) -> int:
     return number
 
 
-@jit_no_inline
+@jit_inner
 def place_of(subsets: Subsets, mask: Mask) -> int:
     """Return the number of the set with this mask, or NONE if it has no tables."""
     low, high = 0, subsets.order.size
@@ -161,26 +161,26 @@ def place_of(subsets: Subsets, mask: Mask) -> int:
     return NONE
 
 
-@jit_inline
+@jit_inner
 def ticket_of(subsets: Subsets, j: int) -> int:
     """Return a number that stands for set j for as long as it has its place."""
     return j + subsets.masks.size * subsets.bindings[j]
 
 
-@jit_inline
+@jit_inner
 def set_with(subsets: Subsets, ticket: int) -> int:
     """Return the number of the set that got this ticket, or NONE if its place has another now."""
     j = ticket % subsets.masks.size
     return j if subsets.bindings[j] == ticket // subsets.masks.size else NONE
 
 
-@jit_inline
+@jit_inner
 def cell_of(subsets: Subsets, j: int, codes: Ints) -> int:
     """Return the cell of set j that has these codes."""
     return cell_in_place(subsets, j, subsets.masks[j], codes)
 
 
-@jit_inline
+@jit_inner
 def cell_in_place(subsets: Subsets, j: int, mask: Mask, codes: Ints) -> int:
     """Return the cell with these codes of the set with this mask that has, or had, place j."""
     start = subsets.offsets[j]
@@ -196,7 +196,7 @@ def cell_in_place(subsets: Subsets, j: int, mask: Mask, codes: Ints) -> int:
     return start + cell
 
 
-@jit_inline
+@jit_inner
 def number_of(levels: Ints, mask: Mask, codes: Ints) -> int:
     """Return which of the mask's partial states these codes are in."""
     number = 0
@@ -208,7 +208,7 @@ def number_of(levels: Ints, mask: Mask, codes: Ints) -> int:
     return number
 
 
-@jit_no_inline
+@jit_inner
 def find_cells(subsets: Subsets, observed: Mask, codes: Ints) -> None:
     """Note the cells of all sets within the observed one, a fixed one's from a smaller set's."""
     for j in range(subsets.masks.size):
@@ -222,13 +222,13 @@ def find_cells(subsets: Subsets, observed: Mask, codes: Ints) -> None:
                 subsets.cells[j] = subsets.offsets[j] + codes[i] + subsets.levels[i] * number
 
 
-@jit_inline
+@jit_inner
 def remember(subsets: Subsets, age: int) -> None:
     """Set the memory: what has been true for long may be remembered for longer."""
     subsets.memory[0] = min(max(MEMORY, MEMORY_OF_AGE * age), MOST_MEMORY)
 
 
-@jit_inline
+@jit_inner
 def learn_one(subsets: Subsets, cell: int, action: int, reward: float) -> None:
     """Add a reward to a cell, and let what it knows fade to its memory."""
     memory = subsets.memory[0]
@@ -239,7 +239,7 @@ def learn_one(subsets: Subsets, cell: int, action: int, reward: float) -> None:
     subsets.sums[cell, action] += reward
 
 
-@jit_no_inline
+@jit_inner
 def learn(subsets: Subsets, basis: Mask, observed: Mask, action: int, reward: float) -> None:
     """Teach every set between the basis and the observed one, whose cells have been found."""
     for j in range(subsets.masks.size):
@@ -247,7 +247,7 @@ def learn(subsets: Subsets, basis: Mask, observed: Mask, action: int, reward: fl
             learn_wide(subsets, subsets.cells[j], action, reward)
 
 
-@jit_inline
+@jit_inner
 def learn_wide(subsets: Subsets, cell: int, action: int, reward: float) -> None:
     """Add the reward of a wide round to both tables of a cell."""
     learn_one(subsets, cell, action, reward)
@@ -255,7 +255,7 @@ def learn_wide(subsets: Subsets, cell: int, action: int, reward: float) -> None:
     subsets.wide_sums[cell, action] += reward
 
 
-@jit_no_inline
+@jit_inner
 def bind(subsets: Subsets, j: int, mask: Mask) -> None:
     """Give the place of grown set j to the set with this mask, of which nothing is known yet."""
     subsets.masks[j] = mask
@@ -267,7 +267,7 @@ def bind(subsets: Subsets, j: int, mask: Mask) -> None:
             subsets.wide_sums[cell, a] = 0.0
 
 
-@jit_inline
+@jit_inner
 def forget_cell(subsets: Subsets, cell: int) -> None:
     """Forget what all rounds taught of a cell."""
     for a in range(subsets.pulls.shape[1]):
@@ -275,7 +275,7 @@ def forget_cell(subsets: Subsets, cell: int) -> None:
         subsets.sums[cell, a] = 0.0
 
 
-@jit_no_inline
+@jit_inner
 def forget_all(subsets: Subsets) -> None:
     """Forget everything that was learnt."""
     for cell in range(subsets.pulls.shape[0]):
@@ -286,7 +286,7 @@ def forget_all(subsets: Subsets) -> None:
             subsets.wide_sums[cell, a] = 0.0
 
 
-@jit_inline
+@jit_inner
 def shrunk(total: float, count: float, prior: float, weight: float) -> float:
     """Return the mean of what was seen and of `weight` more rewards of size `prior`."""
     return (total + weight * prior) / (count + weight)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout.subsets import Subsets, cell_of, learn_wide, within
 
 MOST_ROUNDS = 700
@@ -43,7 +43,7 @@ def initial(n_features: int) -> WideRounds:
     )
 
 
-@jit_no_inline
+@jit_inner
 def write_down(
     rounds: WideRounds, codes: Ints, observed: Mask, basis: Mask, action: int, reward: float
 ) -> None:
@@ -58,31 +58,31 @@ def write_down(
     rounds.clock[0] += 1
 
 
-@jit_inline
+@jit_inner
 def number_of_all(rounds: WideRounds) -> int:
     """Return how many wide rounds there were since the last restart."""
     return rounds.clock[0] - rounds.clock[1]
 
 
-@jit_inline
+@jit_inner
 def number(rounds: WideRounds) -> int:
     """Return how many of them are written down."""
     return min(number_of_all(rounds), MOST_ROUNDS)
 
 
-@jit_inline
+@jit_inner
 def place(rounds: WideRounds, k: int) -> int:
     """Return where the k-th of them is, the oldest being the first."""
     return (rounds.clock[0] - number(rounds) + k) % MOST_ROUNDS
 
 
-@jit_inline
+@jit_inner
 def close(rounds: WideRounds) -> None:
     """Let no reward so far teach anything any more."""
     rounds.clock[1] = rounds.clock[0]
 
 
-@jit_no_inline
+@jit_inner
 def teach(rounds: WideRounds, subsets: Subsets, j: int) -> None:
     """Teach set j what the rounds since the last restart can teach it."""
     mask = subsets.masks[j]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 
 
-@jit_inline
+@jit_inner
 def encode(codes: Ints, places: Ints, size: int) -> Floats:
     """Return the vector x of a partial state; what was not bought is 0.
 
@@ -24,7 +24,7 @@ def encode(codes: Ints, places: Ints, size: int) -> Floats:
     return x
 
 
-@jit_inline
+@jit_inner
 def multiply(matrix: Floats, x: Floats) -> Floats:
     """Return the matrix times x (numba's own dot needs scipy)."""
     out = np.zeros(x.size)
@@ -34,21 +34,21 @@ def multiply(matrix: Floats, x: Floats) -> Floats:
     return out
 
 
-@jit_inline
+@jit_inner
 def copy(source: Floats, target: Floats) -> None:
     """Write the source, a vector or a matrix, into the target (slices compile slowly)."""
     for k in range(source.size):
         target.flat[k] = source.flat[k]
 
 
-@jit_inline
+@jit_inner
 def add(target: Floats, x: Floats, weight: float) -> None:
     """Add weight x to the target in place."""
     for i in range(x.size):
         target[i] += weight * x[i]
 
 
-@jit_inline
+@jit_inner
 def dot(x: Floats, y: Floats) -> float:
     """Return the scalar product."""
     total = 0.0
@@ -57,7 +57,7 @@ def dot(x: Floats, y: Floats) -> float:
     return total
 
 
-@jit_inline
+@jit_inner
 def add_outer(matrix: Floats, x: Floats, weight: float) -> None:
     """Add weight x x' to the matrix in place."""
     for i in range(x.size):
@@ -65,14 +65,14 @@ def add_outer(matrix: Floats, x: Floats, weight: float) -> None:
             matrix[i, j] += weight * x[i] * x[j]
 
 
-@jit_inline
+@jit_inner
 def add_to_inverse(inverse: Floats, x: Floats) -> None:
     """Turn A^-1 into (A + x x')^-1 in place, by the formula of Sherman and Morrison."""
     y = multiply(inverse, x)
     add_outer(inverse, y, -1.0 / (1.0 + dot(x, y)))
 
 
-@jit_inline
+@jit_inner
 def invert(matrix: Floats) -> Floats:
     """Return the inverse of a symmetric positive definite matrix, by Gauss-Jordan elimination."""
     n = matrix.shape[0]
@@ -92,7 +92,7 @@ def invert(matrix: Floats) -> Floats:
     return inverse
 
 
-@jit_inline
+@jit_inner
 def upper_bounds(inverses: Floats, thetas: Floats, x: Floats, alpha: float) -> Floats:
     """Return theta_a . x + alpha sqrt(x' A_a^-1 x) for every action a."""
     values = np.empty(thetas.shape[0])

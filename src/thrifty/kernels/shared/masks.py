@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Bools, Floats, Ints, Mask
-from thrifty.kernels.runtime.compilation import jit_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 
 
-@jit_inline
+@jit_inner
 def mask_of(codes: Ints) -> Mask:
     """Return D(psi), the features bought, as a mask."""
     mask = np.int64(0)
@@ -17,13 +17,13 @@ def mask_of(codes: Ints) -> Mask:
     return mask
 
 
-@jit_inline
+@jit_inner
 def contains(mask: Mask, i: int, n_features: int) -> bool:
     """Whether feature i is in the set."""
     return (mask >> (n_features - 1 - i)) & 1 == 1
 
 
-@jit_inline
+@jit_inner
 def price_of(mask: Mask, prices: Floats) -> float:
     """Return the sum of the prices of the set's features."""
     total = 0.0
@@ -33,7 +33,7 @@ def price_of(mask: Mask, prices: Floats) -> float:
     return total
 
 
-@jit_inline
+@jit_inner
 def fill(mask: Mask, out: Bools) -> None:
     """Write the set as one flag per feature."""
     for i in range(out.size):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels.runtime.arrays import Floats
-from thrifty.kernels.runtime.compilation import jit, jit_inline
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 
 Integers = NDArray[np.integer[Any]]
 """As short as they can be: cases are many."""
@@ -81,7 +81,7 @@ def estimate(
                 chances[c, f, k] = (totals[c, k] - counts[c, f, k] + drawn) / (n + strength)
 
 
-@jit_inline
+@jit_inner
 def _over_folds(counts: Floats) -> Floats:
     n_cells, n_folds, n_outcomes = counts.shape
     totals = np.zeros((n_cells, n_outcomes))
@@ -92,7 +92,7 @@ def _over_folds(counts: Floats) -> Floats:
     return totals
 
 
-@jit_inline
+@jit_inner
 def _dispersion(
     counts: Floats,
     totals: Floats,

@@ -11,12 +11,12 @@ import math
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Ints
-from thrifty.kernels.runtime.compilation import jit_inline, jit_no_inline
+from thrifty.kernels.runtime.compilation import jit_inner
 
 WORD = 2**32
 
 
-@jit_inline
+@jit_inner
 def stream_of(draw: float) -> Ints:
     """Return the stream that a uniform number in [0, 1) stands for."""
     stream = np.zeros(2, np.int64)
@@ -24,28 +24,28 @@ def stream_of(draw: float) -> Ints:
     return stream
 
 
-@jit_inline
+@jit_inner
 def _mixed(x: int) -> int:
     x = ((x ^ (x >> 16)) * 0x21F0AAAD) & 0xFFFFFFFF
     x = ((x ^ (x >> 15)) * 0x735A2D97) & 0xFFFFFFFF
     return x ^ (x >> 15)
 
 
-@jit_inline
+@jit_inner
 def uniform(stream: Ints) -> float:
     """Return the stream's next number in (0, 1), ends excluded."""
     stream[1] += 1
     return (_mixed(stream[0] ^ _mixed(stream[1])) + 0.5) / WORD
 
 
-@jit_inline
+@jit_inner
 def normal(stream: Ints) -> float:
     """Return a standard normal number, by Box and Muller."""
     size = math.sqrt(-2 * math.log(uniform(stream)))
     return size * math.cos(2 * math.pi * uniform(stream))
 
 
-@jit_no_inline
+@jit_inner
 def gamma(shape: float, stream: Ints) -> float:
     """Return a gamma variate of this shape, by Marsaglia and Tsang."""
     boost = 1.0
@@ -61,7 +61,7 @@ def gamma(shape: float, stream: Ints) -> float:
             return d * v * boost
 
 
-@jit_no_inline
+@jit_inner
 def beta(one: float, other: float, stream: Ints) -> float:
     """Return a beta variate."""
     x, y = gamma(one, stream), gamma(other, stream)

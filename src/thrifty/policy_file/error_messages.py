@@ -1,4 +1,4 @@
-"""One line for a file that cannot be used: where, what, and the remedy."""
+"""Turn a validation error into one line: where it is, what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SECTIONS: dict[tuple[str, ...], type[model.Section]] = {
     ("reward_rule",): model.RewardRuleSection,
 }
 _SINGULAR = {"features": "feature", "parts": "part", "groups": "group", "bundles": "bundle"}
-_MUST_BE = {
-    "string_type": "give a text in quotes",
-    "string_too_short": "give a text that is not empty",
+_REMEDIES = {
+    "string_type": "give text in quotes",
+    "string_too_short": "give text that is not empty",
     "float_type": "give a number",
     "int_type": "give a whole number",
     "bool_type": "give true or false, without quotes",
@@ -38,9 +38,12 @@ _MUST_BE = {
 }
 
 
-def described(error: ValidationError, content: Mapping[str, Any]) -> str:
-    """Return one line about the first problem that was found; a misspelt key comes first."""
-    found = sorted(error.errors(), key=lambda it: it["type"] != "extra_forbidden")[0]
+def describe_error(error: ValidationError, content: Mapping[str, Any]) -> str:
+    """Describe the first error in a line.
+
+    Unknown keys come first: a misspelt key often causes the other errors.
+    """
+    found = min(error.errors(), key=lambda details: details["type"] != "extra_forbidden")
     kind, path = found["type"], found["loc"]
     cause = found.get("ctx", {}).get("error")
     if isinstance(cause, ThriftyError):
@@ -56,7 +59,7 @@ def described(error: ValidationError, content: Mapping[str, Any]) -> str:
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
-    """Return `(did you mean ...?)` if one of the names is near, else nothing."""
+    """Return ` (did you mean ...?)` if one of the names is similar, else an empty string."""
     near = difflib.get_close_matches(name, list(names), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
@@ -67,14 +70,14 @@ def _remedy(found: Any, cause: Any) -> str:
         return f"use one of {expected.replace(' or ', ', ')}"
     if cause is not None:
         return str(cause)
-    return _MUST_BE.get(found["type"], str(found["msg"]))
+    return _REMEDIES.get(found["type"], str(found["msg"]))
 
 
 def _unknown_key(path: Sequence[str | int], content: Mapping[str, Any]) -> str:
-    names = tuple(it for it in path[:-1] if isinstance(it, str))
+    names = _keys(path[:-1])
     known = list(_SECTIONS[names].model_fields) if names in _SECTIONS else []
     key = str(path[-1])
-    allowed = f": it can have {', '.join(known)}" if known else ""
+    allowed = f": use {', '.join(known)}" if known else ""
     return (
         f"{_where(path[:-1], content)} has the unknown key {key!r}{suggestion(key, known)}"
         f"{allowed}."
@@ -82,25 +85,29 @@ def _unknown_key(path: Sequence[str | int], content: Mapping[str, Any]) -> str:
 
 
 def _is_value(path: Sequence[str | int]) -> bool:
-    """Whether the path ends at a key, not at a section."""
-    return tuple(it for it in path if isinstance(it, str)) not in _SECTIONS
+    """Return True if the path ends at a key, not at a section."""
+    return _keys(path) not in _SECTIONS
+
+
+def _keys(path: Sequence[str | int]) -> tuple[str, ...]:
+    """Return the path without the positions in lists."""
+    return tuple(part for part in path if isinstance(part, str))
 
 
 def _place(path: Sequence[str | int], content: Mapping[str, Any]) -> tuple[str, str]:
     """Return the section and the key, such as `feature 'income'` and `price`."""
-    names = [k for k, it in enumerate(path) if isinstance(it, str)]
+    names = [k for k, part in enumerate(path) if isinstance(part, str)]
     for k in reversed(names):
         if not _is_value(path[: k + 1]):
             continue
-        inside = tuple(it for it in path[:k] if isinstance(it, str))
-        if inside in _SECTIONS:
-            key = ".".join(it for it in path[k:] if isinstance(it, str))
+        if _keys(path[:k]) in _SECTIONS:
+            key = ".".join(_keys(path[k:]))
             last = path[-1]
             entry = f"entry {last + 1} of {key}" if isinstance(last, int) else key
             return _where(path[:k], content), entry
     if len(path) > 1 and isinstance(path[-1], int):
         return "the file", f"entry {path[-1] + 1} of {path[-2]}"
-    return _where(path[:-1], content), str(path[-1]) if path else "it"
+    return _where(path[:-1], content), str(path[-1]) if path else "content"
 
 
 def _where(path: Sequence[str | int], content: Any) -> str:
@@ -108,7 +115,7 @@ def _where(path: Sequence[str | int], content: Any) -> str:
     if not path:
         return "the file"
     if len(path) == 1 or isinstance(path[-1], str):
-        return f"[{'.'.join(it for it in path if isinstance(it, str))}]"
+        return f"[{'.'.join(_keys(path))}]"
     words = []
     for k in range(0, len(path) - 1, 2):
         try:

@@ -1,4 +1,4 @@
-"""Worlds by name, as experiments refer to them: functions of a seed and of parameters."""
+"""Environments by the names that experiments use: functions of a seed and of parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.parameters import as_float, is_whole
 
 
-def _published(seed: int) -> Replay:  # noqa: ARG001 (the arrays are what they are)
+def _published(seed: int) -> Replay:  # noqa: ARG001 (the arrays are fixed)
     return _published_arrays()
 
 
@@ -45,16 +45,16 @@ def _random(
     prices: tuple[float, float] = (0.03, 0.08),
     tables: int | None = None,
 ) -> Replay:
-    """Draw random tables from the seed, or from `tables` if every seed is to have the same.
+    """Draw random tables of means from the seed, or from `tables` to share them between seeds.
 
-    A change below 1 is a share of the rounds.
+    A change below 1 is a fraction of the rounds.
     """
     world = World.random(
         levels=tuple(levels),
         n_actions=n_actions,
         rounds=rounds,
-        reward_changes=_rounds_of(reward_changes, rounds),
-        cost_changes=_rounds_of(cost_changes, rounds),
+        reward_changes=_change_rounds(reward_changes, rounds),
+        cost_changes=_change_rounds(cost_changes, rounds),
         ramp=ramp,
         prices=(prices[0], prices[1]),
         seed=seed if tables is None else tables,
@@ -62,7 +62,7 @@ def _random(
     return world.draw(seed)
 
 
-def _rounds_of(changes: Sequence[float], rounds: int) -> tuple[Any, ...]:
+def _change_rounds(changes: Sequence[float], rounds: int) -> tuple[Any, ...]:
     return tuple(round(change * rounds) if 0 < change < 1 else change for change in changes)
 
 
@@ -74,7 +74,7 @@ def _drawn(make: Callable[..., World]) -> Callable[..., Replay]:
     return draw
 
 
-WORLDS: Mapping[str, Callable[..., Replay]] = MappingProxyType(
+ENVIRONMENTS: Mapping[str, Callable[..., Replay]] = MappingProxyType(
     {
         "nursery/published": _published,
         "nursery/shuffled": nursery.shuffled,
@@ -86,19 +86,21 @@ WORLDS: Mapping[str, Callable[..., Replay]] = MappingProxyType(
 )
 
 
-def world_named(name: str) -> Callable[..., Replay]:
-    """Return what makes the world called `name` from a seed.
+def environment_named(name: str) -> Callable[..., Replay]:
+    """Return the function that makes the environment called `name` from a seed.
 
-    >>> world_named("nursery/published")(0).horizon
+    >>> environment_named("nursery/published")(0).horizon
     10000
     """
-    if name not in WORLDS:
-        raise UnknownName(f"there is no world {name!r}: use one of {', '.join(WORLDS)}.")
-    return WORLDS[name]
+    if name not in ENVIRONMENTS:
+        raise UnknownName(
+            f"there is no environment {name!r}: use one of {', '.join(ENVIRONMENTS)}."
+        )
+    return ENVIRONMENTS[name]
 
 
 def takes_rounds(name: str) -> bool:
-    """Return whether the world can be made for any number of rounds.
+    """Return True if the environment can be made for any number of rounds.
 
     >>> takes_rounds("random"), takes_rounds("nursery/published")
     (True, False)
@@ -106,36 +108,40 @@ def takes_rounds(name: str) -> bool:
     return "rounds" in _parameters(name)
 
 
-def require_world_parameters(name: str, params: Mapping[str, Any]) -> None:
-    """Refuse parameters that the world does not have, and values of the wrong kind."""
+def require_environment_parameters(name: str, params: Mapping[str, Any]) -> None:
+    """Raise an error for unknown parameters, and for values of the wrong type."""
     known = _parameters(name)
     for key, value in params.items():
         if key not in known:
             raise InvalidParameter(
-                f"world {name!r} has no parameter {key!r}: its parameters are "
+                f"environment {name!r} has no parameter {key!r}: its parameters are "
                 f"{', '.join(sorted(known)) or 'none'}."
             )
         if not _is_like(value, known[key]):
             raise InvalidParameter(
-                f"world {name!r} cannot have {key} = {value!r}: give a value such as {known[key]}."
+                f"environment {name!r} does not accept {key} = {value!r}: give a value such as "
+                f"{known[key]}."
             )
 
 
 def _parameters(name: str) -> dict[str, Any]:
-    """Return the world's parameters with an example of each: the default, or a whole number."""
-    found = inspect.signature(world_named(name)).parameters.items()
-    return {key: 0 if it.default is None else it.default for key, it in found if key != "seed"}
+    """Return the environment's parameters with an example value for each."""
+    signature = inspect.signature(environment_named(name))
+    defaults = {key: parameter.default for key, parameter in signature.parameters.items()}
+    return {
+        key: 0 if default is None else default for key, default in defaults.items() if key != "seed"
+    }
 
 
 def _is_like(value: Any, example: Any) -> bool:
-    """Return whether a value is of its example's kind; an empty list may hold any numbers.
+    """Return True if a value has the type of the example; an empty list may hold any numbers.
 
     >>> _is_like([2, 3], (3, 3, 3)), _is_like([2.5], (3, 3, 3)), _is_like("many", (3, 3, 3))
     (True, False, False)
     """
     if isinstance(example, tuple):
         kind = example[0] if example else 0.0
-        return isinstance(value, list | tuple) and all(_is_like(it, kind) for it in value)
+        return isinstance(value, list | tuple) and all(_is_like(item, kind) for item in value)
     if isinstance(example, bool):
         return isinstance(value, bool)
     return is_whole(value) if isinstance(example, int) else not math.isnan(as_float(value))

@@ -1,4 +1,4 @@
-"""What figures show, as arrays."""
+"""Arrays computed from tables, by hand."""
 
 import numpy as np
 import polars as pl
@@ -6,11 +6,13 @@ import pytest
 
 from figures.small_tables import rows, table_from, table_of, with_events
 from thrifty.errors import InvalidTable
-from thrifty.experiments.curves import (
+from thrifty.experiments.measures import bootstrap_interval
+from thrifty.experiments.results import with_enums
+from thrifty.experiments.series import (
     accuracy_up_to,
-    blocks,
-    distance_from,
-    ends,
+    action_distance,
+    block_edges,
+    block_sums,
     event_kinds,
     event_rates,
     event_rounds,
@@ -18,30 +20,28 @@ from thrifty.experiments.curves import (
     resampled_means,
     shares_by_period,
 )
-from thrifty.experiments.measures import bootstrap_interval
-from thrifty.experiments.results import quick
 
 TABLE = table_of("A", "B")
 
 
 def test_blocks_are_seeds_by_time() -> None:
-    assert blocks(TABLE, "B", "realised_regret").tolist() == [[2, 2], [2, 4]]
+    assert block_sums(TABLE, "B", "realised_regret").tolist() == [[2, 2], [2, 4]]
     shuffled = TABLE.sample(fraction=1.0, shuffle=True, seed=1)
-    assert blocks(shuffled, "B", "realised_regret").tolist() == [[2, 2], [2, 4]]
+    assert block_sums(shuffled, "B", "realised_regret").tolist() == [[2, 2], [2, 4]]
 
 
 def test_blocks_may_be_of_unequal_length() -> None:
     is_last = (pl.col("round") == 10) & (pl.col("measure") == "rounds_by_observations")
     halved = pl.when(is_last).then(pl.col("value") / 2).otherwise(pl.col("value"))
-    assert ends(TABLE).tolist() == [0, 10, 20]
-    assert ends(TABLE.with_columns(halved.alias("value"))).tolist() == [0, 10, 15]
+    assert block_edges(TABLE).tolist() == [0, 10, 20]
+    assert block_edges(TABLE.with_columns(halved.alias("value"))).tolist() == [0, 10, 15]
 
 
 @pytest.mark.parametrize("policy", ["A", "nobody"])
 def test_a_table_with_holes_is_refused(policy: str) -> None:
     holes = TABLE.filter((pl.col("seed") == 0) | (pl.col("round") == 0))
     with pytest.raises(InvalidTable, match="thrifty run"):
-        blocks(holes, policy, "gain")
+        block_sums(holes, policy, "gain")
 
 
 def test_the_interval_is_the_one_of_the_tables() -> None:
@@ -91,34 +91,37 @@ def choosing_left(**left: list[float]) -> pl.DataFrame:
 def test_distance_by_hand() -> None:
     # Shares of left 0.7 and 0.2 against 0.4 and 0.8: half of (0.3 + 0.3) is 0.3, and 0.6.
     table = choosing_left(a=[7, 2], b=[4, 8])
-    assert distance_from(table, "a", "b", [10]).tolist() == pytest.approx([0.45, 0])
-    assert distance_from(table, "b", "a", [10]).tolist() == pytest.approx([0.45, 0])
+    assert action_distance(table, "a", "b", [10]).tolist() == pytest.approx([0.45, 0])
+    assert action_distance(table, "b", "a", [10]).tolist() == pytest.approx([0.45, 0])
     # Without a change there is one period: 0.45 against 0.6.
-    assert distance_from(table, "a", "b", []).tolist() == pytest.approx([0.15, 0])
+    assert action_distance(table, "a", "b", []).tolist() == pytest.approx([0.15, 0])
 
 
 def test_opposite_choices_are_as_far_apart_as_can_be() -> None:
-    assert distance_from(choosing_left(a=[10, 0], b=[0, 10]), "a", "b", [10])[0] == 1
+    assert action_distance(choosing_left(a=[10, 0], b=[0, 10]), "a", "b", [10])[0] == 1
 
 
 def test_resamples_pair_the_seeds_of_two_policies() -> None:
     values = np.array([3.0, 8.0, 1.0])
-    apart = resampled_means(values + 2) - resampled_means(values)
-    assert apart == pytest.approx(np.full(apart.size, 2.0))
+    gaps = resampled_means(values + 2) - resampled_means(values)
+    assert gaps == pytest.approx(np.full(gaps.size, 2.0))
 
 
 def test_a_quick_table_says_the_same() -> None:
-    assert blocks(quick(TABLE), "B", "gain").tolist() == blocks(TABLE, "B", "gain").tolist()
-    assert quick(TABLE)["policy"].dtype != pl.String
+    assert (
+        block_sums(with_enums(TABLE), "B", "gain").tolist()
+        == block_sums(TABLE, "B", "gain").tolist()
+    )
+    assert with_enums(TABLE)["policy"].dtype != pl.String
 
 
 def test_events_by_seed_and_kind() -> None:
     noted = [(1, "row forgotten", 4), (0, "my own", 2), (1, "restart", 15), (1, "restart", 3)]
-    for table in (with_events(TABLE, "B", noted), quick(with_events(TABLE, "B", noted))):
+    for table in (with_events(TABLE, "B", noted), with_enums(with_events(TABLE, "B", noted))):
         assert event_kinds(table, "A") == []
         assert event_kinds(table, "B") == ["restart", "row forgotten", "my own"]
         rounds = event_rounds(table, "B", "restart")
-        assert {seed: it.tolist() for seed, it in rounds.items()} == {0: [], 1: [3, 15]}
+        assert {seed: at.tolist() for seed, at in rounds.items()} == {0: [], 1: [3, 15]}
         assert event_rates(table, "B", "restart").tolist() == [0.5, 0.5]
         assert event_rates(table, "B", "my own").tolist() == [0.5, 0]
 

@@ -1,4 +1,4 @@
-"""Engines: what is finished when one is interrupted is not lost."""
+"""Executors: an interrupt loses no finished runs."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from experiments.small_experiments import SPEC, THRIFTY, files_below, written
-from thrifty.experiments.engines import THREADS, Processes
-from thrifty.experiments.runner import CELLS
+from thrifty.experiments.executors import POLARS_THREADS, ProcessExecutor
+from thrifty.experiments.runner import CACHE_FOLDER
 
 LIMIT = 180  # compiling takes long if it is the first time
 
@@ -28,14 +28,14 @@ def test_an_interrupt_of_processes_keeps_what_is_finished(tmp_path: Path) -> Non
         text=True,
     )
     try:
-        wait_for_cells(out / CELLS)
+        wait_for_runs(out / CACHE_FOLDER)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         printed, told = process.communicate(timeout=LIMIT)
     finally:
         process.kill()
     assert process.returncode == 130
     assert printed == ""
-    assert told.strip().splitlines()[-1].startswith("Stopped. What was finished is kept in ")
+    assert told.strip().splitlines()[-1].startswith("Stopped. Finished runs are kept in ")
     kept = files_below(out)
     assert 0 < len(kept) < 10_000
     assert len(pl.read_parquet(kept[-1])) > 0
@@ -43,20 +43,24 @@ def test_an_interrupt_of_processes_keeps_what_is_finished(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("given", "seen"), [(None, "1"), ("3", "3")])
-def test_processes_make_tables_in_one_thread_unless_told_otherwise(
+def test_workers_use_one_polars_thread_by_default(
     monkeypatch: pytest.MonkeyPatch, given: str | None, seen: str
 ) -> None:
     if given is None:
-        monkeypatch.delenv(THREADS, raising=False)
+        monkeypatch.delenv(POLARS_THREADS, raising=False)
     else:
-        monkeypatch.setenv(THREADS, given)
-    with Processes(2) as engine:
-        assert dict(engine.run([partial(os.getenv, THREADS)] * 3)) == {0: seen, 1: seen, 2: seen}
-    assert os.environ.get(THREADS) == given
+        monkeypatch.setenv(POLARS_THREADS, given)
+    with ProcessExecutor(2) as executor:
+        assert dict(executor.run([partial(os.getenv, POLARS_THREADS)] * 3)) == {
+            0: seen,
+            1: seen,
+            2: seen,
+        }
+    assert os.environ.get(POLARS_THREADS) == given
 
 
-def wait_for_cells(folder: Path) -> None:
+def wait_for_runs(folder: Path) -> None:
     deadline = time.monotonic() + LIMIT
     while not list(folder.glob("[!.]*.parquet")):
-        assert time.monotonic() < deadline, "there are no cells"
+        assert time.monotonic() < deadline, "no run has finished"
         time.sleep(0.02)

@@ -1,4 +1,7 @@
-"""How features are sold: setup fees of groups, and bundles."""
+"""Setup fees and bundles as arrays. `PriceList` explains the rules.
+
+`kernels.runtime.sales` applies the same rules inside the compiled loop.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,16 @@ Floats = NDArray[np.float64]
 
 
 class Sales(NamedTuple):
-    """The groups and bundles of a problem, as arrays for the compiled loop.
+    """The groups and bundles of a problem, by position.
 
-    `groups` and `bundles` hold for each feature the number of its group and of its bundle, or -1;
-    `fees` are the setup fees of the groups on the policy's scale.
+    Parameters
+    ----------
+    groups : array of int, shape (D,)
+        Number of each feature's group, or -1.
+    fees : array of float
+        Setup fee of each group, on the policy's scale.
+    bundles : array of int, shape (D,)
+        Number of each feature's bundle, or -1.
     """
 
     groups: NDArray[np.int64]
@@ -27,7 +36,7 @@ class Sales(NamedTuple):
 
     @classmethod
     def from_problem(cls, problem: Problem) -> Sales:
-        """Return the sales of a problem; without a price list every feature is sold alone."""
+        """Return the groups and bundles of a problem's price list; there may be none."""
         n, prices = problem.n_features, problem.prices
         groups, bundles = np.full(n, -1), np.full(n, -1)
         if prices is None:
@@ -39,17 +48,23 @@ class Sales(NamedTuple):
         fees = [problem.rewards.scaled_cost(group.setup) for group in prices.groups]
         return cls(groups, np.array(fees), bundles)
 
-    def sold(self, mask: Bools, known: Observation) -> Bools:
-        """Return what a purchase reveals: whole bundles, and nothing that is known already."""
-        bundles = np.unique(self.bundles[mask & (self.bundles >= 0) & ~known.mask])
-        sold: Bools = (mask | np.isin(self.bundles, bundles)) & ~known.mask
+    def sold(self, mask: Bools, settled: Bools) -> Bools:
+        """Return the features that a purchase delivers: whole bundles, without settled features."""
+        sold = mask & ~settled
+        bundles = self.bundles[sold & (self.bundles >= 0)]
+        if bundles.size:
+            sold |= np.isin(self.bundles, bundles) & ~settled
         return sold
 
     def costs(self, sold: Bools, known: Observation, prices: Floats) -> Floats:
-        """Return the prices with each new group's setup fee added to the first of its features."""
+        """Return the prices, with each setup fee that is due added to the group's first feature."""
         costs = prices.copy()
         for k, fee in enumerate(self.fees.tolist()):
             members = self.groups == k
             if (sold & members).any() and not (known.bought & members).any():
                 costs[np.argmax(sold & members)] += fee
         return costs
+
+    def fee_of_feature(self) -> Floats:
+        """Return the setup fee of each feature's group, 0 without a group, shape (D,)."""
+        return np.array([self.fees[k] if k >= 0 else 0.0 for k in self.groups.tolist()])

@@ -1,0 +1,48 @@
+"""Optional dependencies of commands: say what to install if a package is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.markup import escape
+
+from thrifty.errors import InvalidParameter
+
+_EXTRAS = {
+    "worth": "worth",
+    "init": "worth",
+    "example": "worth",
+    "figures": "figures",
+    "serve": "service",
+    "key": "service",
+    "audit": "service",
+    "export": "service",
+    "replay": "service",
+}
+"""Extra to install for a command; `experiments` for all others."""
+
+
+@contextmanager
+def explain_missing_package(command: str) -> Iterator[None]:
+    """Turn the error about a missing package into one that says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "thrifty":
+            raise
+        extra = _EXTRAS.get(command, "experiments")
+        raise InvalidParameter(
+            f"`thrifty {command}` needs the package {error.name!r}, which is not installed: "
+            f"pip install 'thrifty[{extra}]'."
+        ) from error
+
+
+def unavailable_command(error: InvalidParameter) -> Callable[[], None]:
+    """Return the replacement for a command that cannot be imported, which raises the error."""
+
+    def raise_error() -> None:
+        raise error
+
+    raise_error.__doc__ = f"Not available: {escape(str(error))}"
+    return raise_error

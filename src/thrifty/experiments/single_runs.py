@@ -1,0 +1,258 @@
+"""A single run: one policy, one environment, one seed. It is computed once and then reused.
+
+The result of a run is a long table: the sums of its measures over blocks of rounds, and the events
+that the policy recorded, if it records any.
+
+=========  =======  ==========================================================================
+`horizon`  Int64    number of rounds of the run
+`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_information,
+                    purchases, choices, rounds_by_observations, reward_by_observations, events
+`key`      String   the feature of purchases, the action of choices, the number of features
+                    bought for the two measures by observations, the kind of events; otherwise
+                    empty
+`round`    Int64    first round of the block; for events, the round itself
+`value`    Float64  sum over the block's rounds; for events, their number in the round
+=========  =======  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache, wraps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import thrifty
+from thrifty.environments import Replay
+from thrifty.errors import InvalidSpec
+from thrifty.experiments.environments import environment_named, takes_rounds
+from thrifty.experiments.spec import RECOMMENDED, Experiment
+from thrifty.policies import policy_named
+from thrifty.policy import Policy
+from thrifty.problem import Problem
+from thrifty.regret import expected_regret, realised_regret, value_of_information
+from thrifty.rounds import Run
+from thrifty.simulation import simulate
+from thrifty.theory import recommended_window
+
+SCHEMA_VERSION = 3
+SCHEMA = {
+    "horizon": pl.Int64,
+    "measure": pl.String,
+    "key": pl.String,
+    "round": pl.Int64,
+    "value": pl.Float64,
+}
+BLOCKS = 100
+EVENTS = "events"
+TOTALS = ("gain", "reward", "cost", "expected_regret", "realised_regret", "value_of_looking")
+"""Measures without a key."""
+
+
+@dataclass(frozen=True)
+class SingleRun:
+    """Everything that determines the result of one run. Parameters are JSON texts.
+
+    The order of the fields is part of `key`, under which results are kept on disk.
+    """
+
+    policy: str
+    params: str
+    environment: str
+    environment_params: str
+    seed: int
+    rounds: int | None
+
+    @property
+    def parsed_params(self) -> dict[str, Any]:
+        """Parameters of the policy."""
+        parsed: dict[str, Any] = json.loads(self.params)
+        return parsed
+
+    @property
+    def parsed_environment_params(self) -> dict[str, Any]:
+        """Parameters of the environment."""
+        parsed: dict[str, Any] = json.loads(self.environment_params)
+        return parsed
+
+    @property
+    def key(self) -> str:
+        """Hash of the run's contents, and of the code that computes it."""
+        contents = [SCHEMA_VERSION, code_digest(), *vars(self).values()]
+        return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:32]
+
+    def compute(self) -> pl.DataFrame:
+        """Play the run and return its table."""
+        replay = _environment(self.environment, self.environment_params, self.seed)
+        run, policy = _play(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
+        table = measure_run(run, _oracle_run(replay, self.rounds), replay)
+        return pl.concat([table, event_table(policy, run.rounds)])
+
+
+RunKey = tuple[str, int | None, int]
+"""Place of a run in an experiment: the policy's label, the horizon, the seed."""
+
+
+def single_runs(experiment: Experiment) -> dict[RunKey, SingleRun]:
+    """Return the runs of an experiment, grouped so that neighbours share an environment."""
+    return {
+        (entry.label, horizon, seed): SingleRun(
+            entry.policy,
+            _canonical_json(_params_at(horizon, entry.params, experiment)),
+            experiment.environment,
+            _canonical_json(_environment_params_at(horizon, experiment)),
+            seed,
+            horizon,
+        )
+        for horizon in experiment.horizons or (None,)
+        for seed in experiment.seeds
+        for entry in experiment.entries
+    }
+
+
+def _params_at(
+    horizon: int | None, params: Mapping[str, Any], experiment: Experiment
+) -> Mapping[str, Any]:
+    if params.get("window") != RECOMMENDED:
+        return params
+    if horizon is None:
+        raise InvalidSpec(
+            f'window = "{RECOMMENDED}" needs a number of rounds: add rounds to the experiment.'
+        )
+    environment_params = _canonical_json(_environment_params_at(horizon, experiment))
+    changes = _count_changes(
+        experiment.environment, environment_params, experiment.seeds[0], horizon
+    )
+    return {**params, "window": recommended_window(horizon, changes)}
+
+
+@lru_cache(maxsize=64)
+def _count_changes(environment: str, params: str, seed: int, rounds: int) -> int:
+    return changes_within(_environment(environment, params, seed), rounds)
+
+
+def changes_within(replay: Replay, rounds: int) -> int:
+    """Return the number of the first `rounds` rounds in which mean rewards or costs change."""
+    return sum(change < rounds for change in {*replay.reward_changes, *replay.cost_changes})
+
+
+def _environment_params_at(horizon: int | None, experiment: Experiment) -> Mapping[str, Any]:
+    params = experiment.environment_params
+    if horizon is None or "rounds" in params or not takes_rounds(experiment.environment):
+        return params
+    return {**params, "rounds": horizon}
+
+
+def first_environment(experiment: Experiment) -> Replay:
+    """Return the environment of the experiment's first seed, at its longest horizon."""
+    horizon = max(experiment.horizons, default=None)
+    params = _canonical_json(_environment_params_at(horizon, experiment))
+    return _environment(experiment.environment, params, experiment.seeds[0])
+
+
+def measure_run(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
+    """Return the sums of all measures over blocks of rounds."""
+    problem = replay.problem
+    block = _blocks(run.rounds)
+    bought = run.observed.sum(axis=1)
+    series: list[NDArray[Any]] = [
+        run.gains,
+        run.rewards,
+        run.costs,
+        expected_regret(run, replay),
+        realised_regret(run, oracle),
+        _value_of_information(replay)[: run.rounds],
+        *run.observed.T,
+        *(run.actions == a for a in range(problem.n_actions)),
+    ]
+    for n in range(problem.n_features + 1):
+        series += [bought == n, run.rewards * (bought == n)]
+    values = np.concatenate([np.bincount(block, weights=values) for values in series])
+    return _key_columns(problem, run.rounds).with_columns(value=values).select(*SCHEMA)
+
+
+def event_table(policy: Policy, rounds: int) -> pl.DataFrame:
+    """Return the events that the policy recorded. A policy may keep only the latest ones."""
+    counts = Counter((event.kind, event.round) for event in getattr(policy, "events", ()))
+    rows = [(rounds, EVENTS, kind, at, float(n)) for (kind, at), n in sorted(counts.items())]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+@lru_cache(maxsize=8)
+def _key_columns(problem: Problem, rounds: int) -> pl.DataFrame:
+    """Return all columns but the values: they are the same for every run of a problem."""
+    names = [(measure, "") for measure in TOTALS]
+    names += [("purchases", feature.name) for feature in problem.features]
+    names += [("choices", action) for action in problem.actions]
+    for n in range(problem.n_features + 1):
+        names += [("rounds_by_observations", str(n)), ("reward_by_observations", str(n))]
+    starts = np.flatnonzero(np.diff(_blocks(rounds), prepend=-1))
+    measures, keys = zip(*names, strict=True)
+    columns = {
+        "horizon": np.full(len(names) * starts.size, rounds),
+        "measure": np.repeat(measures, starts.size),
+        "key": np.repeat(keys, starts.size),
+        "round": np.tile(starts, len(names)),
+    }
+    return pl.DataFrame(columns, schema={name: SCHEMA[name] for name in columns})
+
+
+def _blocks(rounds: int) -> NDArray[np.int64]:
+    """Return the block of every round: at most 100 blocks, or one for each round."""
+    return np.arange(rounds) // max(1, -(-rounds // BLOCKS))
+
+
+@lru_cache(maxsize=4)
+def _environment(name: str, params: str, seed: int) -> Replay:
+    return environment_named(name)(seed, **json.loads(params))
+
+
+@lru_cache(maxsize=4)
+def _oracle_run(replay: Replay, rounds: int | None) -> Run:
+    return _play("oracle", replay, 0, rounds)[0]
+
+
+@lru_cache(maxsize=4)
+def _value_of_information(replay: Replay) -> NDArray[np.float64]:
+    return value_of_information(replay)
+
+
+def _play(
+    name: str, replay: Replay, seed: int, rounds: int | None, **params: Any
+) -> tuple[Run, Policy]:
+    """Play one seed; return the run, and the policy in its final state."""
+    make = policy_named(name)
+    policies: list[Policy] = []
+
+    @wraps(make)  # `simulate` looks at the signature
+    def make_and_keep(*args: Any, **kwargs: Any) -> Policy:
+        policies.append(make(*args, **kwargs))
+        return policies[0]
+
+    runs = simulate(
+        make_and_keep, lambda _: replay, seeds=[seed], workers=1, rounds=rounds, **params
+    )
+    return runs[0], policies[0]
+
+
+def _canonical_json(params: Mapping[str, Any]) -> str:
+    return json.dumps(dict(params), sort_keys=True)
+
+
+@cache
+def code_digest() -> str:
+    """Return the digest of the code that computes the numbers, to notice when it changes."""
+    root = Path(thrifty.__file__).parent
+    parts = (root / part for part in ("kernels", "policies", "environments"))
+    here = (Path(__file__), Path(__file__).with_name("environments.py"))
+    others = (path for part in parts for path in part.rglob("*.py"))
+    sources = sorted([*root.glob("*.py"), *others, *here])
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()

@@ -1,0 +1,289 @@
+"""Interactive figures of the HTML report, as plotly dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.worth.backtest import Backtest, Strategy
+from thrifty.worth.evaluation import Evaluation
+from thrifty.worth.money import MoneyFormat, display_name
+
+PlotlyFigure = dict[str, Any]
+
+# The same colours as in the figures of experiments.
+COLOURS = {
+    Strategy.SCOUT: "#332288",
+    Strategy.NCC: "#D55E00",
+    Strategy.FIXED: "#117733",
+    Strategy.EVERYTHING: "#CC79A7",
+    Strategy.NOTHING: "#999999",
+    Strategy.HINDSIGHT: "#000000",
+}
+_FEATURE_COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
+    *("#E69F00", "#56B4E9", "#000000", "#999999"),
+)
+_BOUGHT, _NOT_BOUGHT, _PRICE = "#117733", "#bbbbbb", "#D55E00"
+_MAX_POINTS = 400
+_MAX_LABEL = 28
+_GRID = {"gridcolor": "#e4e4e4", "zerolinecolor": "#b0b0b0", "automargin": True}
+_RESTARTS, _EVENTS, _PRICES = "Scout restarted", "Scout noticed", "prices changed"
+
+
+def worth_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
+    """Draw what each feature is worth beside its price."""
+    worths = list(reversed(evaluation.feature_worths))
+    names = _distinct([_label(evaluation.cases.names[worth.feature]) for worth in worths])
+    # Bars start at 0: a feature cannot be worth less than nothing, only appear so by chance.
+    lengths = [max(worth.estimate.mean, 0) for worth in worths]
+    lows = [max(worth.estimate.low, 0) for worth in worths]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "name": "worth up to",
+        "y": names,
+        "x": lengths,
+        "marker": {
+            "color": [
+                _BOUGHT if worth.feature in evaluation.best_set else _NOT_BOUGHT for worth in worths
+            ]
+        },
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [
+                worth.estimate.high - length for worth, length in zip(worths, lengths, strict=True)
+            ],
+            "arrayminus": [max(length - low, 0) for length, low in zip(lengths, lows, strict=True)],
+            "color": "#505050",
+        },
+    }
+    prices = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "price",
+        "y": names,
+        "x": [worth.price for worth in worths],
+        "marker": {"symbol": "line-ns-open", "size": 22, "color": _PRICE, "line": {"width": 4}},
+    }
+    figure = _figure([bars, prices], _axis_title("per case", money), "")
+    figure["layout"]["height"] = 160 + 42 * len(names)
+    figure["layout"]["yaxis"] |= {"type": "category"}
+    return figure
+
+
+def frontier_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
+    """Draw the reward of the best set at each spend, and the recommended set."""
+    points = evaluation.frontier
+    names = [", ".join(evaluation.priced_names(point.features)) for point in points]
+    line = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": "best set at each spend",
+        "x": [point.spend for point in points],
+        "y": [point.reward.mean for point in points],
+        "error_y": {
+            "type": "data",
+            "array": [point.reward.high - point.reward.mean for point in points],
+            "color": "#888888",
+        },
+        "text": [escape(display_name(name or "nothing", 80), quote=False) for name in names],
+        "hovertemplate": "%{text}<br>spend %{x}<br>reward %{y}<extra></extra>",
+        "line": {"color": "#0072B2", "shape": "linear"},
+    }
+    best = next(point for point in points if point.features == evaluation.best_set)
+    star = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "recommended",
+        "x": [best.spend],
+        "y": [best.reward.mean],
+        "marker": {"symbol": "star", "size": 16, "color": _BOUGHT},
+        "hoverinfo": "skip",
+    }
+    highest_spend = max(point.spend for point in points)
+    gain = best.reward.mean - best.spend
+    same_gain = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "same gain as recommended",
+        "x": [0, highest_spend],
+        "y": [gain, gain + highest_spend],
+        "line": {"color": _BOUGHT, "dash": "dot", "width": 1},
+        "hoverinfo": "skip",
+    }
+    return _figure(
+        [same_gain, line, star],
+        _axis_title("spend per case", money),
+        _axis_title("reward per case", money),
+    )
+
+
+def backtest_figure(backtest: Backtest, money: MoneyFormat) -> PlotlyFigure:
+    """Draw the cumulative gain of each strategy, with events below."""
+    n_cases = backtest.cases.n_cases
+    shown = np.unique(np.linspace(1, n_cases, min(_MAX_POINTS, n_cases)).astype(np.int64))
+    # Differences are small beside the totals, so every line is relative to buying nothing.
+    nothing = np.cumsum(backtest.result(Strategy.NOTHING).gains)
+    hidden = _far_below(backtest)
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": result.strategy.value,
+            "x": shown.tolist(),
+            "y": (np.cumsum(result.gains) - nothing)[shown - 1].tolist(),
+            "line": {"color": COLOURS[result.strategy]},
+            "visible": "legendonly" if result.strategy in hidden else True,
+            **_hover_times(backtest, shown),
+        }
+        for result in backtest.results
+    ]
+    traces += _event_traces(backtest, money)
+    figure = _figure(traces, "case", _axis_title("gain compared with buying nothing", money))
+    layout = figure["layout"]
+    layout["yaxis"]["domain"] = [0.2, 1]
+    layout["yaxis2"] = {
+        **_GRID,
+        "domain": [0, 0.14],
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": [_PRICES, _EVENTS, _RESTARTS],
+        "range": [-0.5, 2.5],
+    }
+    layout["xaxis"] |= {"anchor": "y2", "range": [0, n_cases]}
+    layout["height"] = 580
+    return figure
+
+
+def price_figure(backtest: Backtest, money: MoneyFormat) -> PlotlyFigure:
+    """Draw the prices that differ from case to case."""
+    cases = backtest.cases
+    edges = np.unique(np.linspace(0, cases.n_cases, min(101, cases.n_cases)).astype(np.int64))
+    traces = []
+    for k, (i, column) in enumerate(cases.varying_prices.items()):
+        means = np.add.reduceat(column, edges[:-1]) / np.diff(edges)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": _label(cases.names[i]),
+                "x": (edges[:-1] + 1).tolist(),
+                "y": means.tolist(),
+                "line": {"shape": "hv", "color": _FEATURE_COLOURS[k % len(_FEATURE_COLOURS)]},
+            }
+        )
+    figure = _figure(traces, "case", _axis_title("price", money))
+    figure["layout"]["yaxis"]["rangemode"] = "tozero"
+    figure["layout"]["showlegend"] = True
+    return figure
+
+
+def _label(name: str) -> str:
+    """Return a short, escaped name; plotly interprets some HTML."""
+    return escape(display_name(name, _MAX_LABEL), quote=False)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Make shortened names unique by numbering them; plotly would merge equal bars.
+
+    >>> _distinct(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
+
+
+def _far_below(backtest: Backtest) -> set[Strategy]:
+    """Return strategies with so large a loss that the other lines could not be told apart."""
+    nothing = float(backtest.result(Strategy.NOTHING).gains.sum())
+    ends = {result.strategy: float(result.gains.sum()) - nothing for result in backtest.results}
+    references = (Strategy.FIXED, Strategy.EVERYTHING, Strategy.HINDSIGHT)
+    limit = 2 * max(*(abs(ends[strategy]) for strategy in references), 1e-9)
+    return {strategy for strategy, end in ends.items() if end < -limit}
+
+
+def _hover_times(backtest: Backtest, shown: NDArray[np.int64]) -> dict[str, Any]:
+    times = backtest.cases.times
+    if times is None:
+        return {}
+    text = [_label(times[k - 1]) for k in shown.tolist()]
+    return {"text": text, "hovertemplate": "case %{x} (%{text})<br>%{y}"}
+
+
+def _event_traces(backtest: Backtest, money: MoneyFormat) -> list[dict[str, Any]]:
+    restarts = [event for event in backtest.events if event.kind == "restart"]
+    others = [event for event in backtest.events if event.kind != "restart"]
+    changes = backtest.price_changes
+    return [
+        _event_trace(
+            _RESTARTS,
+            [event.round for event in restarts],
+            ["forgot everything learnt about rewards" for _ in restarts],
+            COLOURS[Strategy.SCOUT],
+        ),
+        _event_trace(
+            _EVENTS,
+            [event.round for event in others],
+            [
+                f"{event.kind}: {_label(event.feature)}" if event.feature else event.kind
+                for event in others
+            ],
+            "#888888",
+        ),
+        _event_trace(
+            _PRICES,
+            [change.case + 1 for change in changes],
+            [
+                f"{_label(change.feature)}: {money.amount(change.before)} to "
+                f"{money.amount(change.after)}"
+                for change in changes
+            ],
+            _PRICE,
+        ),
+    ]
+
+
+def _event_trace(
+    row: str, cases: Sequence[int], texts: Sequence[str], colour: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": row,
+        "x": cases,
+        "y": [row] * len(cases),
+        "yaxis": "y2",
+        "text": texts,
+        "hovertemplate": "case %{x}: %{text}<extra></extra>",
+        "marker": {"symbol": "line-ns-open", "size": 14, "color": colour, "line": {"width": 2}},
+        "showlegend": False,
+    }
+
+
+def _axis_title(text: str, money: MoneyFormat) -> str:
+    return f"{text}, {_label(money.currency)}" if money.currency else text
+
+
+def _figure(traces: list[dict[str, Any]], x_title: str, y_title: str) -> PlotlyFigure:
+    return {
+        "data": traces,
+        "layout": {
+            "xaxis": {"title": {"text": x_title}, **_GRID},
+            "yaxis": {"title": {"text": y_title}, **_GRID},
+            "height": 460,
+            "margin": {"t": 30, "r": 20, "l": 40},
+            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            "plot_bgcolor": "white",
+            "paper_bgcolor": "white",
+        },
+    }

@@ -1,0 +1,74 @@
+"""Formatting of amounts, and of names that come from the user's files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from thrifty.tables.cases import Cases
+from thrifty.worth.selection import Estimate
+
+
+@dataclass(frozen=True)
+class MoneyFormat:
+    """Format amounts with as many decimals as the smallest price needs."""
+
+    currency: str
+    decimals: int
+
+    @classmethod
+    def for_cases(cls, cases: Cases) -> MoneyFormat:
+        """Return the format that suits the prices of these cases."""
+        positive = cases.mean_prices[cases.mean_prices > 0]
+        smallest = float(positive.min()) if positive.size else 1.0
+        decimals = min(max(2, math.ceil(-math.log10(smallest)) + 1), 6)
+        return cls(cases.rewards.currency, decimals)
+
+    def amount(self, value: float) -> str:
+        """Format an amount without the currency.
+
+        >>> MoneyFormat("EUR", 2).amount(1234.5), MoneyFormat("EUR", 2).amount(-0.001)
+        ('1,234.50', '0.00')
+        """
+        text = f"{value:,.{self.decimals}f}"
+        # Without this, -0.001 would become "-0.00".
+        is_zero = not text.strip("-0.,")
+        return text.removeprefix("-") if is_zero else text
+
+    def money(self, value: float) -> str:
+        """Format an amount with the currency."""
+        return f"{self.amount(value)} {self.currency}".strip()
+
+    def total(self, value: float) -> str:
+        """Format a sum over many cases, in whole units if it is large.
+
+        >>> MoneyFormat("EUR", 4).total(-1234.5), MoneyFormat("EUR", 4).total(12.345)
+        ('-1,234 EUR', '12.35 EUR')
+        """
+        return MoneyFormat(self.currency, 0 if abs(value) >= 1000 else 2).money(value)
+
+    def interval(self, estimate: Estimate) -> str:
+        """Format the ends of an interval."""
+        return f"{self.amount(estimate.low)} to {self.amount(estimate.high)}"
+
+
+def display_name(text: str, max_length: int = 60) -> str:
+    """Return a name that fits in a line: without control characters and not too long.
+
+    >>> display_name("a" + chr(0x202E) + "b"), display_name("x" * 9, max_length=5)
+    ('a�b', 'xxxx…')
+    """
+    # Control and direction characters could change how the rest of the line is displayed.
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+    return shown if len(shown) <= max_length else shown[: max_length - 1] + "…"
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Join names as in a sentence.
+
+    >>> join_names(["a"]), join_names(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *others, last = [display_name(name) for name in names]
+    return f"{', '.join(others)} and {last}" if others else last
