@@ -64,7 +64,7 @@ def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
     run_with_engine(store_address, scenario)
 
 
-def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> None:
+def test_an_engine_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> None:
     address = postgres.new_database()
     broken = (
         "INSERT INTO events (tenant, policy, case_id, step, kind, at, body) "
@@ -81,7 +81,7 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
         await harness.open()  # what can be written does not make it whole
         await harness.engine._maintain()
         assert not harness.engine.ready
-        assert "cannot be followed" in harness.engine.problem
+        assert "the log cannot be read" in harness.engine.problem
         with psycopg.connect(address) as connection:
             connection.execute("DELETE FROM events WHERE case_id = 'x'")
         await until(lambda: harness.engine.ready)
@@ -89,7 +89,7 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
     run_with_engine(address, scenario)
 
 
-def test_a_repeated_request_does_not_make_a_broken_desk_ready(tmp_path: Path) -> None:
+def test_a_repeated_request_does_not_make_a_broken_engine_ready(tmp_path: Path) -> None:
     async def scenario(harness: EngineHarness) -> None:
         before = await harness.engine.open_case("default", "lending", NewCase({}), "once", "r")
         harness.engine.store.log.append(

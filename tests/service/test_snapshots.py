@@ -81,7 +81,7 @@ def test_a_service_that_cannot_save_snapshots_stays_ready(
     async def scenario(harness: EngineHarness) -> None:
         for k in range(10):
             await harness.reward(await harness.acted(), float(k))
-        await until(lambda: "no snapshot of default/lending was saved" in caplog.text)
+        await until(lambda: "the snapshot of default/lending was not saved" in caplog.text)
 
     run_with_engine(tmp_path / "store.db", scenario, settings=replace(QUICK, snapshot_events=10))
     assert "not ready" not in caplog.text
