@@ -3,7 +3,8 @@
 The blocks of a page are taken in order. `python` blocks share a namespace. A `toml` block with a
 title is written to the file of that name. Of `sh` blocks the lines run that begin with `thrifty`;
 what a line prints goes to a file if it ends with `> FILE`.
-A `text` block after a `python` or `sh` block shows what that block printed. A block that begins
+A `text` block after a `python` or `sh` block shows what that block printed; if its first line is
+`...`, only as many of the last lines as it has. A block that begins
 with ```text and a command shows a table that the command prints, the one with the title that is
 the block's first line.
 
@@ -65,7 +66,7 @@ class PageRun:
         elif language == "text" and more.startswith(" thrifty "):
             return f"```text{more}\n{self._table(more, body.splitlines()[0])}```"
         elif language == "text" and not more and printed is not None:
-            return f"```text\n{printed}```"
+            return f"```text\n{shown_part(body, printed)}```"
         return block[0]
 
     def _run_python(self, body: str) -> str:
@@ -98,6 +99,14 @@ class PageRun:
         if done.returncode != 0:
             raise RuntimeError(f"thrifty {shlex.join(arguments)} failed: {done.stderr}")
         return done.stdout
+
+
+def shown_part(body: str, printed: str) -> str:
+    """Return what a block shows of the output: all of it, or the end if it begins with `...`."""
+    first, *rest = body.splitlines() or [""]
+    if first != "...":
+        return printed
+    return "\n".join(["...", *printed.splitlines()[-len(rest) :]]) + "\n"
 
 
 def thrifty(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":

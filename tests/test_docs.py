@@ -46,6 +46,14 @@ def test_a_page_that_shows_something_else_is_noticed(tmp_path: Path) -> None:
     assert "```text\n2\n```" in as_it_runs(page, tmp_path)
 
 
+def test_a_page_may_show_the_end_of_an_output(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nprint('a\\nb\\nc')\n```\n\n```text\n...\nb\nx\n```\n", encoding="utf-8"
+    )
+    assert "```text\n...\nb\nc\n```" in as_it_runs(page, tmp_path)
+
+
 def test_a_page_that_shows_another_table_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
     page = tmp_path / "page.md"

@@ -45,8 +45,8 @@ def test_the_page_is_no_wider_than_the_window(page: Page) -> None:
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         wide = page.evaluate(
             "[...document.querySelectorAll('body *')].filter("
-            "it => it.getBoundingClientRect().right > innerWidth + 1"
-            " && !it.closest('.wide, .js-plotly-plot')).map(it => it.outerHTML.slice(0, 80))"
+            "item => item.getBoundingClientRect().right > innerWidth + 1"
+            " && !item.closest('.wide, .js-plotly-plot')).map(item => item.outerHTML.slice(0, 80))"
         )
         assert wide == []
     page.set_viewport_size({"width": 1200, "height": 900})
@@ -99,15 +99,17 @@ def test_a_drag_zooms_and_a_double_click_goes_back(page: Page) -> None:
 
 
 def test_nothing_can_be_sent_away(page: Page) -> None:
-    titles = page.locator(".modebar-btn").evaluate_all("its => its.map(it => it.dataset.title)")
+    titles = page.locator(".modebar-btn").evaluate_all(
+        "buttons => buttons.map(button => button.dataset.title)"
+    )
     assert {"Zoom", "Pan", "Reset axes"} <= set(titles)
     assert not [title for title in titles if re.search("cloud|send|share", title, re.IGNORECASE)]
 
 
-def test_the_report_says_what_holds_up(page: Page) -> None:
+def test_the_report_has_conclusions_and_verdicts(page: Page) -> None:
     words = page.locator("body").inner_text()
     for text in (
-        "What holds up, and what does not",
+        "What is confirmed, and what is not",
         "NCC-UCRL2 has the highest gain among the paper's benchmarks",
         "thrifty reproduce --figures png --seeds 0:2",
         "the largest difference is",

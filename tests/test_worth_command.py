@@ -52,7 +52,7 @@ def lines(*rows: str) -> str:
 
 
 def column_of(name: str, values: list[str]) -> str:
-    """Return a file whose column `name` holds these values beside an income and an outcome."""
+    """Return a table with an income, a column with these values, and an outcome."""
     rows = [
         f"{'low' if k % 3 else 'high'},{value},{'yes' if k % 2 else 'no'}"
         for k, value in enumerate(values)
@@ -90,7 +90,7 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         "",
         r"only one column, 'income:history:.*separator",
     ),
-    "wrong delimiter as told": (GOOD, PRICES, 'separator = ";"', r"only one column.*--separator"),
+    "wrong delimiter given": (GOOD, PRICES, 'separator = ";"', r"only one column.*--separator"),
     "two separators": (
         GOOD,
         PRICES,
@@ -453,7 +453,7 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     assert "not used (identifiers): 'id'" in words
 
 
-def test_what_init_comments_out_can_be_uncommented(called: Called, tmp_path: Path) -> None:
+def test_optional_settings_of_init_can_be_uncommented(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     assert called("init", "cases.csv")[0] == 0
     text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
@@ -465,7 +465,7 @@ def test_what_init_comments_out_can_be_uncommented(called: Called, tmp_path: Pat
     assert example["outcomes"]["rewards"]["action1"] == {"no": 0, "yes": 0}
 
 
-def test_init_takes_a_few_words_among_numbers_for_missing(called: Called, tmp_path: Path) -> None:
+def test_init_treats_a_few_words_among_numbers_as_missing(called: Called, tmp_path: Path) -> None:
     values = [f"{k % 50},{k % 10} €" for k in range(100)] + ["k.A.", "n. b."]
     table = column_of("amount", [f'"{value}"' for value in values])
     (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
@@ -492,7 +492,7 @@ def test_a_file_of_init_is_not_served_before_it_has_levels(called: Called, tmp_p
         read_spec(tmp_path / "policy.toml")
 
 
-def test_old_and_new_files_say_the_same(called: Called, tmp_path: Path) -> None:
+def test_old_and_new_files_give_the_same_result(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     rewards = "go = {yes = 30, no = -50}\nstay = 0\n"
     old = f'target = "outcome"\ncurrency = "EUR"\n{PRICES}[rewards]\n{rewards}'

@@ -105,22 +105,22 @@ def _comments(
 ) -> Comments:
     target = str(file.table.target)
     is_guess = target.lower() not in LIKELY_TARGETS
-    beside = {
+    inline = {
         "policy.policy": "the policy that decides live",
         "table.target": "the column of outcomes" + (" (a guess, check it)" if is_guess else ""),
         "table.time": "cases are replayed in this order",
     }
     for column in columns:
-        beside[f"features.{column.name}"] = column.description
-        beside[f"features.{column.name}.absent"] = "text that means a missing value"
+        inline[f"features.{column.name}"] = column.description
+        inline[f"features.{column.name}.absent"] = "text that means a missing value"
     if columns:
-        beside[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
+        inline[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
     header = (
         f"Features, prices and rewards for {name}.",
         "Set the prices, then run: thrifty worth CASES --policy THIS_FILE",
     )
     examples = _examples(file.table.time, outcomes)
-    return Comments(header, beside, (*excluded, *([""] if excluded else []), *examples))
+    return Comments(header, inline, (*excluded, *([""] if excluded else []), *examples))
 
 
 def _examples(time: str | None, outcomes: list[str]) -> list[str]:
