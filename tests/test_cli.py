@@ -483,7 +483,7 @@ def test_what_no_command_knows_is_refused(
         ("n_actions = 2", "n_actions = -2", "at least one action"),
         ('seeds = "0:4"', "seeds = 4", "seeds is 4"),
         ("[environment]", 'rounds = "all"\n[environment]', "rounds is 'all'"),
-        ("[environment]", "rounds = 301\n[environment]", "301 rounds"),
+        ("[environment]", "rounds = 301\n[environment]", "rounds is 301"),
     ],
 )
 def test_a_bad_specification_is_refused_in_one_line(
