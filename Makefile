@@ -3,20 +3,27 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test docs bench wheel clean
+.PHONY: run test lint compiled docs bench wheel clean
 
 run: .venv/for-run
 	$(BIN)/thrifty reproduce --figures png $(ARGS)
 
 test: .venv/for-test
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled
+	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=
+	@echo "The kernels once more, not compiled, so that coverage sees their lines:"
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist worksteal --cov --cov-append --cov-report=term --cov-fail-under=95 tests/kernels tests/policies
+
+lint: .venv/for-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n auto --cov --cov-report=
-	@echo "The kernels once more, not compiled, so that coverage sees their lines:"
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --cov --cov-append --cov-report=term --cov-fail-under=95 tests/kernels tests/policies
+
+# Once, beside the checks above, instead of in every worker of the tests.
+compiled: .venv/for-test
+	$(BIN)/thrifty warmup
 
 docs: .venv/for-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site

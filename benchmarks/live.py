@@ -95,11 +95,12 @@ def _sums(laps: Sequence[Laps]) -> Times:
 
 def _goals(entry: Entry, laps: Mapping[str, Sequence[Laps]]) -> tuple[Goal, ...]:
     mine = laps[entry.label]
-    if entry.label == "Thrifty ncc-ucrl2-published":
-        return (Goal("live decision, all three calls", _three_calls(mine).of("us"), 20, "us"),)
-    if entry.label == "Thrifty Agent ncc-ucrl2-published":
-        return (Goal("live decision through Agent", _sums(mine).of("us"), 40, "us"),)
-    if entry.label in ("Vowpal Wabbit cb_explore_adf", "MABWiser LinUCB"):
+    if entry.limit is not None and {*CALLS} <= {*mine[0].steps}:
+        taken = _three_calls(mine).of("us")
+        return (Goal("live decision, all three calls", taken, entry.limit, "us"),)
+    if entry.limit is not None:
+        return (Goal("live decision through Agent", _sums(mine).of("us"), entry.limit, "us"),)
+    if entry.slower_than_thrifty:
         ratio = _sums(mine).median / _three_calls(laps[entry.like]).median
         what = f"{entry.label} against all three calls of {entry.like}"
         return (Goal(what, ratio, 3, "times", at_least=True),)

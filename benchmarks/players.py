@@ -30,12 +30,18 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A function that makes a player for a table and a seed, and the entry to compare it with."""
+    """A function that makes a player for a table and a seed, and the entry to compare it with.
+
+    `slower_than_thrifty` sets the goal that Thrifty is several times as fast, and `limit` the goal
+    that a round takes at most this many microseconds.
+    """
 
     label: str
     settings: str
     make: Callable[[Replay, int], Player]
     like: str = ""
+    slower_than_thrifty: bool = False
+    limit: float | None = None
 
 
 class ThriftyPolicy:
@@ -168,6 +174,9 @@ class VowpalWabbit:
         watch.time("learn", self.workspace.learn, self.lines)
 
 
+POLICY_LIMITS = {"ncc-ucrl2-published": 20.0}
+AGENT_LIMITS = {"ncc-ucrl2-published": 40.0}
+"""Most microseconds per round, for the policies that have a goal."""
 UCB_ALPHA, LINUCB_ALPHA = 0.6, 0.5
 # Thrifty's UCB1 adds sqrt(alpha log t / n), the others factor * sqrt(2 log t / n).
 UCB_FACTOR = math.sqrt(UCB_ALPHA / 2)
@@ -218,8 +227,14 @@ def entries(horizon: int) -> tuple[Entry, ...]:
     ]
     same_bonus = f"{UCB_FACTOR:.3f}, the bonus of Thrifty's"
     return (
-        *(Entry(f"Thrifty {n}", s, _policy(n, p), f"Thrifty {n}") for n, p, s in thrifty),
-        *(Entry(f"Thrifty Agent {n}", s, _agent(n, p), f"Thrifty {n}") for n, p, s in thrifty),
+        *(
+            Entry(f"Thrifty {n}", s, _policy(n, p), f"Thrifty {n}", limit=POLICY_LIMITS.get(n))
+            for n, p, s in thrifty
+        ),
+        *(
+            Entry(f"Thrifty Agent {n}", s, _agent(n, p), f"Thrifty {n}", limit=AGENT_LIMITS.get(n))
+            for n, p, s in thrifty
+        ),
         Entry("river UCB", f"delta {same_bonus}", _river_ucb, ucb),
         Entry("river LinUCBDisjoint", "defaults", _river_linucb, linucb),
         Entry("MABWiser UCB1", f"alpha {same_bonus}", _mabwiser("UCB1", UCB_FACTOR, False), ucb),
@@ -228,6 +243,13 @@ def entries(horizon: int) -> tuple[Entry, ...]:
             f"alpha {LINUCB_ALPHA}",
             _mabwiser("LinUCB", LINUCB_ALPHA, True),
             linucb,
+            slower_than_thrifty=True,
         ),
-        Entry("Vowpal Wabbit cb_explore_adf", "-q UA, defaults", _vowpal_wabbit, linucb),
+        Entry(
+            "Vowpal Wabbit cb_explore_adf",
+            "-q UA, defaults",
+            _vowpal_wabbit,
+            linucb,
+            slower_than_thrifty=True,
+        ),
     )

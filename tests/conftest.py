@@ -3,43 +3,53 @@
 import os
 import shutil
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from postgres_server import PostgresServer, postgres_programs
+from shared_runs import THRIFTY, CommandCache, made_once, shared_folder
+from waiting import LIMIT
 
-THRIFTY = Path(sys.executable).with_name("thrifty")
+TESTS = Path(__file__).parent
+LONGEST = ("test_docs.py", "test_worth_command.py", "test_report_in_browser.py", "service")
+TWICE = ("kernels", "policies")  # `make test` runs them again, not compiled, for coverage
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest tests first, and trace compiled kernels' tests only where it tells anything.
+
+    Tracing doubles the time of these tests, numba's own work included, and sees no compiled line.
+    """
+    items.sort(key=lambda item: not _is_below(item, LONGEST))  # so that no worker ends late
+    for item in items:
+        if _is_below(item, TWICE) and os.environ.get("NUMBA_DISABLE_JIT") != "1":
+            item.add_marker(pytest.mark.no_cover)
+
+
+def _is_below(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    return any(item.path.is_relative_to(TESTS / place) for place in places)
 
 
 @pytest.fixture(scope="session")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder in which the paper was reproduced, with few seeds, once for all workers."""
-    root = tmp_path_factory.getbasetemp()
-    folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "reproduced"
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        _wait_for(folder / "done")
-        return folder
-    command = [str(THRIFTY), "reproduce", "--seeds", "0:2", "--figures", "png"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    (folder / "printed").write_text(run.stdout)
-    (folder / "done").write_text(run.stderr)
-    assert run.returncode == 0, run.stderr
-    return folder
+
+    def reproduce(folder: Path) -> None:
+        command = [str(THRIFTY), "reproduce", "--seeds", "0:2", "--figures", "png"]
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+
+    return made_once(shared_folder(tmp_path_factory) / "reproduced", reproduce)
 
 
-def _wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 600
-    while not path.exists():
-        assert time.monotonic() < deadline, "the other worker did not finish"
-        time.sleep(0.2)
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> CommandCache:
+    """Return what runs the same command on the same files only once, for all workers."""
+    return CommandCache(shared_folder(tmp_path_factory) / "commands")
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +62,7 @@ def browser() -> Iterator[Browser]:
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as play:
+        expect.set_options(timeout=LIMIT * 1000)
         browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()

@@ -3,7 +3,8 @@
 The blocks of a page are taken in order. `python` blocks share a namespace. A `toml` block with a
 title is written to the file of that name. Of `sh` blocks the lines run that begin with `thrifty`;
 what a line prints goes to a file if it ends with `> FILE`.
-A `text` block after a `python` or `sh` block shows what that block printed. A block that begins
+A `text` block after a `python` or `sh` block shows what that block printed; if its first line is
+`...`, only as many of the last lines as it has. A block that begins
 with ```text and a command shows a table that the command prints, the one with the title that is
 the block's first line.
 
@@ -16,6 +17,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import chdir, redirect_stdout
 from copy import copy
 from io import StringIO
@@ -32,6 +34,7 @@ THRIFTY = Path(sys.executable).with_name("thrifty")
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 TITLE = re.compile(r' title="([^"]+)"')
 COMMAND_LINE = ROOT / "docs" / "command-line.md"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 INTRODUCTION = """\
 # The command line
 
@@ -45,8 +48,8 @@ errors go to standard error. The exit code is 0 on success, 1 if `thrifty audit`
 class PageRun:
     """One page being run in a folder: `show` takes a block and returns it as it ought to be."""
 
-    def __init__(self, page: Path, folder: Path) -> None:
-        self.page, self.folder = page, folder
+    def __init__(self, page: Path, folder: Path, run: Run) -> None:
+        self.page, self.folder, self.run = page, folder, run
         self.names: dict[str, object] = {"__name__": page.stem}
         self.printed: str | None = None
 
@@ -61,9 +64,9 @@ class PageRun:
         elif language == "toml" and (title := TITLE.fullmatch(more)):
             (self.folder / title[1]).write_text(body, encoding="utf-8")
         elif language == "text" and more.startswith(" thrifty "):
-            return f"```text{more}\n{table(more, self.folder, title=body.splitlines()[0])}```"
+            return f"```text{more}\n{self._table(more, body.splitlines()[0])}```"
         elif language == "text" and not more and printed is not None:
-            return f"```text\n{printed}```"
+            return f"```text\n{shown_part(body, printed)}```"
         return block[0]
 
     def _run_python(self, body: str) -> str:
@@ -78,32 +81,43 @@ class PageRun:
 
     def _run_command(self, arguments: list[str]) -> str:
         if arguments[-2:-1] != [">"]:
-            return _tidied(thrifty(*arguments, cwd=self.folder))
-        printed = thrifty(*arguments[:-2], cwd=self.folder)
+            return _tidied(self._thrifty(*arguments))
+        printed = self._thrifty(*arguments[:-2])
         (self.folder / arguments[-1]).write_text(printed, encoding="utf-8")
         return ""
 
+    def _table(self, command: str, title: str) -> str:
+        """Return the table with this title: the indented lines that follow it."""
+        lines = [line.rstrip() for line in self._thrifty(*command.split()[1:]).splitlines()]
+        below = lines[lines.index(title) + 1 :]
+        rows = takewhile(lambda line: not line or line.startswith(" "), below)
+        return "\n".join([title, *filter(None, rows)]) + "\n"
 
-def thrifty(*arguments: str, cwd: Path) -> str:
-    """Return what the command prints in this folder."""
+    def _thrifty(self, *arguments: str) -> str:
+        """Return what the command prints in the page's folder."""
+        done = self.run(*arguments, cwd=self.folder)
+        if done.returncode != 0:
+            raise RuntimeError(f"thrifty {shlex.join(arguments)} failed: {done.stderr}")
+        return done.stdout
+
+
+def shown_part(body: str, printed: str) -> str:
+    """Return what a block shows of the output: all of it, or the end if it begins with `...`."""
+    first, *rest = body.splitlines() or [""]
+    if first != "...":
+        return printed
+    return "\n".join(["...", *printed.splitlines()[-len(rest) :]]) + "\n"
+
+
+def thrifty(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a folder."""
     command = [str(THRIFTY), *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
-    if run.returncode != 0:
-        raise RuntimeError(f"thrifty {shlex.join(arguments)} failed: {run.stderr}")
-    return run.stdout
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def table(command: str, folder: Path, *, title: str) -> str:
-    """Return the table with this title: the indented lines that follow it."""
-    lines = [line.rstrip() for line in thrifty(*command.split()[1:], cwd=folder).splitlines()]
-    below = lines[lines.index(title) + 1 :]
-    rows = takewhile(lambda line: not line or line.startswith(" "), below)
-    return "\n".join([title, *filter(None, rows)]) + "\n"
-
-
-def as_it_runs(page: Path, folder: Path) -> str:
+def as_it_runs(page: Path, folder: Path, run: Run = thrifty) -> str:
     """Run a page in a folder and return its text with what its blocks print now."""
-    return BLOCK.sub(PageRun(page, folder).show, page.read_text(encoding="utf-8"))
+    return BLOCK.sub(PageRun(page, folder, run).show, page.read_text(encoding="utf-8"))
 
 
 def command_line_page() -> str:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from itertools import cycle, product
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from waiting import wait_until
 from watching import watched
 
 
@@ -43,8 +45,8 @@ def test_the_page_is_no_wider_than_the_window(page: Page) -> None:
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         wide = page.evaluate(
             "[...document.querySelectorAll('body *')].filter("
-            "it => it.getBoundingClientRect().right > innerWidth + 1"
-            " && !it.closest('.wide, .js-plotly-plot')).map(it => it.outerHTML.slice(0, 80))"
+            "item => item.getBoundingClientRect().right > innerWidth + 1"
+            " && !item.closest('.wide, .js-plotly-plot')).map(item => item.outerHTML.slice(0, 80))"
         )
         assert wide == []
     page.set_viewport_size({"width": 1200, "height": 900})
@@ -67,15 +69,17 @@ def test_numbers_appear_under_the_pointer(page: Page) -> None:
     plot.scroll_into_view_if_needed()
     area = plot.locator(".nsewdrag").bounding_box()
     assert area is not None
-    for share in (0.2, 0.4, 0.6, 0.8):
-        for height in (0.2, 0.4, 0.6, 0.8, 0.9):
-            x, y = area["x"] + 0.6 * area["width"] * share, area["y"] + height * area["height"]
-            page.mouse.move(x, y)
-            page.wait_for_timeout(60)
-            if plot.locator(".hovertext").count():
-                assert re.search(r"\d", plot.locator(".hovertext").first.text_content() or "")
-                return
-    pytest.fail("no number appeared anywhere")
+    places = product((0.2, 0.4, 0.6, 0.8), (0.2, 0.4, 0.6, 0.8, 0.9))
+    left, top, width, height = area["x"], area["y"], 0.6 * area["width"], area["height"]
+    points = cycle([(left + x * width, top + y * height) for x, y in places])
+
+    def appears() -> bool:
+        page.mouse.move(*next(points))
+        page.evaluate("new Promise(requestAnimationFrame)")
+        return plot.locator(".hovertext").count() > 0
+
+    wait_until(appears, "a number under the pointer")
+    assert re.search(r"\d", plot.locator(".hovertext").first.text_content() or "")
 
 
 def test_a_drag_zooms_and_a_double_click_goes_back(page: Page) -> None:
@@ -95,15 +99,17 @@ def test_a_drag_zooms_and_a_double_click_goes_back(page: Page) -> None:
 
 
 def test_nothing_can_be_sent_away(page: Page) -> None:
-    titles = page.locator(".modebar-btn").evaluate_all("its => its.map(it => it.dataset.title)")
+    titles = page.locator(".modebar-btn").evaluate_all(
+        "buttons => buttons.map(button => button.dataset.title)"
+    )
     assert {"Zoom", "Pan", "Reset axes"} <= set(titles)
     assert not [title for title in titles if re.search("cloud|send|share", title, re.IGNORECASE)]
 
 
-def test_the_report_says_what_holds_up(page: Page) -> None:
+def test_the_report_has_conclusions_and_verdicts(page: Page) -> None:
     words = page.locator("body").inner_text()
     for text in (
-        "What holds up, and what does not",
+        "What is confirmed, and what is not",
         "NCC-UCRL2 has the highest gain among the paper's benchmarks",
         "thrifty reproduce --figures png --seeds 0:2",
         "the largest difference is",

@@ -185,7 +185,7 @@ def test_a_number_of_workers_that_is_none_is_refused(workers: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rounds", "culprit"), [(0, "rounds is 0"), (81, "81 rounds"), (1.0, "1.0")]
+    ("rounds", "culprit"), [(0, "rounds is 0"), (81, "rounds is 81"), (1.0, "1.0")]
 )
 def test_a_number_of_rounds_that_cannot_be_played_is_refused(rounds: Any, culprit: str) -> None:
     with pytest.raises(InvalidParameter, match=culprit):

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from experiments.small_experiments import files_below, thrifty
+from shared_runs import CommandCache
 from thrifty import Agent
 from thrifty.cli import main
 from thrifty.errors import InvalidSpec
@@ -51,7 +52,7 @@ def lines(*rows: str) -> str:
 
 
 def column_of(name: str, values: list[str]) -> str:
-    """Return a file whose column `name` holds these values beside an income and an outcome."""
+    """Return a table with an income, a column with these values, and an outcome."""
     rows = [
         f"{'low' if k % 3 else 'high'},{value},{'yes' if k % 2 else 'no'}"
         for k, value in enumerate(values)
@@ -89,7 +90,7 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         "",
         r"only one column, 'income:history:.*separator",
     ),
-    "wrong delimiter as told": (GOOD, PRICES, 'separator = ";"', r"only one column.*--separator"),
+    "wrong delimiter given": (GOOD, PRICES, 'separator = ";"', r"only one column.*--separator"),
     "two separators": (
         GOOD,
         PRICES,
@@ -369,11 +370,11 @@ def test_unusual_files_are_read(
     assert sorted(path.name for path in (tmp_path / "worth").iterdir()) == FILES
 
 
-def test_the_lending_example_from_end_to_end(tmp_path: Path) -> None:
+def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCache) -> None:
     for name, options in (("cases.csv", ()), ("policy.toml", ("--prices",))):
         shown = thrifty("example", "lending", *options, cwd=tmp_path)
         (tmp_path / name).write_text(shown.stdout, encoding="utf-8")
-    shown = thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
+    shown = commands.thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "release 0.1" not in shown.stderr
     assert "Buy income, history, employment and phone for 21.20 EUR per case." in shown.stdout
@@ -452,7 +453,7 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     assert "not used (identifiers): 'id'" in words
 
 
-def test_what_init_comments_out_can_be_uncommented(called: Called, tmp_path: Path) -> None:
+def test_optional_settings_of_init_can_be_uncommented(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     assert called("init", "cases.csv")[0] == 0
     text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
@@ -464,7 +465,7 @@ def test_what_init_comments_out_can_be_uncommented(called: Called, tmp_path: Pat
     assert example["outcomes"]["rewards"]["action1"] == {"no": 0, "yes": 0}
 
 
-def test_init_takes_a_few_words_among_numbers_for_missing(called: Called, tmp_path: Path) -> None:
+def test_init_treats_a_few_words_among_numbers_as_missing(called: Called, tmp_path: Path) -> None:
     values = [f"{k % 50},{k % 10} €" for k in range(100)] + ["k.A.", "n. b."]
     table = column_of("amount", [f'"{value}"' for value in values])
     (tmp_path / "cases.csv").write_text(table, encoding="utf-8")
@@ -491,7 +492,7 @@ def test_a_file_of_init_is_not_served_before_it_has_levels(called: Called, tmp_p
         read_spec(tmp_path / "policy.toml")
 
 
-def test_old_and_new_files_say_the_same(called: Called, tmp_path: Path) -> None:
+def test_old_and_new_files_give_the_same_result(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     rewards = "go = {yes = 30, no = -50}\nstay = 0\n"
     old = f'target = "outcome"\ncurrency = "EUR"\n{PRICES}[rewards]\n{rewards}'
@@ -544,6 +545,24 @@ def test_an_earlier_report_is_replaced_and_other_files_are_not(
     assert (code, "policy.toml exists and is not part of an earlier report" in words) == (2, True)
     assert (tmp_path / "mine" / "policy.toml").read_bytes() == before
     assert (tmp_path / "policy.toml").read_bytes() == before
+
+
+def test_a_target_with_too_many_values_is_refused_by_init(called: Called, tmp_path: Path) -> None:
+    rows = [f"{k % 7},{k * 1.5},{k * 2.5}" for k in range(60)]
+    (tmp_path / "cases.csv").write_text(lines("age,amount,loss", *rows), encoding="utf-8")
+    code, words = called("init", "cases.csv", "--target", "loss")
+    assert (code, "'loss', has 60 distinct values" in words) == (2, True)
+    assert not (tmp_path / "policy.toml").exists()
+
+
+def test_prices_in_another_unit_than_rewards_are_warned_about(
+    called: Called, tmp_path: Path
+) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "prices.toml").write_text("income = 5\n", encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--target", "outcome", "--policy", "prices.toml")
+    assert code == 0, words
+    assert "No rewards are given, so a correct prediction earns 1" in words
 
 
 def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""worth.html, as its readers see it: in a real browser, with names that mean harm."""
+"""worth.html in a real browser, with hostile names."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ NAMES = [SCRIPT, IMAGE, BACKWARDS, LONG, MARKUP]
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the answer about cases in which all names and values are hostile."""
+    """Return a folder with the report on cases whose names and values are all hostile."""
     rng = np.random.default_rng(3)
     number = 1200
     columns = {name: rng.integers(0, 3, number) for name in NAMES}
@@ -56,13 +56,13 @@ def opened(browser: Browser, written: Path) -> Iterator[tuple[Page, list[str]]]:
 
 @pytest.fixture
 def page(opened: tuple[Page, list[str]], written: Path) -> Iterator[Page]:
-    """Use the page; whatever is done, nothing is complained of and nothing is fetched."""
+    """Return the page; after each test check for errors and network requests."""
     page, noted = opened
     yield page
     assert noted == [(written / "worth.html").as_uri()]
 
 
-def test_nothing_of_what_names_say_is_done(page: Page) -> None:
+def test_markup_in_names_has_no_effect(page: Page) -> None:
     assert page.title() == "What is worth its price: <b>cases</b>.csv"
     assert page.locator("img, body b, body a[href^='http']").count() == 0
     assert page.locator("h1").count() == 1
@@ -119,7 +119,7 @@ def test_a_policy_is_switched_off_and_on(page: Page) -> None:
     expect(lines).to_have_count(before)
 
 
-def test_numbers_appear_under_the_pointer(page: Page) -> None:
+def test_numbers_appear_on_hover(page: Page) -> None:
     plot = page.locator("#worth-of-features")
     plot.scroll_into_view_if_needed()
     bar = plot.locator(".barlayer .point path").last.bounding_box()

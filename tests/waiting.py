@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-LIMIT = 300.0
+LIMIT = 600.0
 """Seconds until a wait is given up: far more than a busy machine needs."""
 
 

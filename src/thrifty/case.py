@@ -29,8 +29,9 @@ class Case:
 
     Examples
     --------
-    >>> Case(id=1, buy=("income",)).action is None
-    True
+    >>> case = Case(id=1, buy=("income",), expected_price=3.5)
+    >>> case.buy, case.action
+    (('income',), None)
     """
 
     id: int | str

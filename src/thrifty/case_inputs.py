@@ -222,7 +222,7 @@ def _paid(
 ) -> dict[int, float]:
     """Return the cost of every feature that was asked for, by position.
 
-    A cost that was not reported is the list price if there is a value, and 0 if there is none.
+    A cost that was not reported is the list price if there is a value, otherwise 0.
     """
     reported = _costs_by_feature(problem, asked, costs)
     listed: dict[str, float | None] = {}

@@ -34,9 +34,8 @@ class Environment(Protocol):
         Parameters
         ----------
         seed : int, SeedSequence, Generator or None
-            Draw new rounds from this seed, or replay the same rounds if it is None. The same seed
-            gives the same rounds whatever the policy does, so comparisons between policies are
-            paired.
+            Draw new rounds from this seed. None replays the same rounds. The same seed gives the
+            same rounds whatever the policy does, so comparisons between policies are paired.
         """
 
     def known(self) -> Observation:

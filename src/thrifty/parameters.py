@@ -184,7 +184,7 @@ class Optional:
     other: Constraint
 
     def accepts(self, value: Any) -> bool:
-        """Return True if the value is None or the other constraint accepts it.
+        """Return True for None, and for values that the other constraint accepts.
 
         Parameters
         ----------

@@ -21,10 +21,10 @@ from thrifty.errors import (
 )
 from thrifty.json_values import to_json_value
 from thrifty.policies import policy_named, registered_name
+from thrifty.policies.registry import policy_maker, require_parameters
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.seeds import Seed
-from thrifty.simulation import policy_maker, require_parameters
 from thrifty.specification import PolicySpec
 
 AGENT, FORMAT = "agent", 2

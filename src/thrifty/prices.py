@@ -88,8 +88,8 @@ class PriceList:
     - A feature that is already known, or could not be obtained, is not sold again in the case.
     - A group's setup fee is paid once per case. It is added to the cost of the first feature of the
       group that is bought; of several bought together, to the first in the order of the problem.
-    - Whoever buys one feature of a bundle buys every feature of it that is not yet known. The price
-      of the bundle is divided equally among the features bought now.
+    - Buying one feature of a bundle buys every feature of it that is not yet known. The price of
+      the bundle is divided equally among the features bought now.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""Many seeds of one policy in one world: compiled, and in parallel."""
+"""`simulate`: play a policy for many seeds, compiled and in parallel."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from typing import Any
@@ -16,18 +16,18 @@ from thrifty.environments.replay import Replay
 from thrifty.errors import InvalidParameter
 from thrifty.parameters import Whole, check_parameter, is_whole, require_instance
 from thrifty.playing import number_of_rounds, play
-from thrifty.policies import policy_named
 from thrifty.policies.compiled import CompiledPolicy, Record
+from thrifty.policies.registry import make_policy, policy_maker, policy_named, require_parameters
 from thrifty.policy import Policy
 from thrifty.rounds import Observation, Runs
 from thrifty.seeds import environment_seed
 
-World = Environment | Callable[[int], Environment]
+EnvironmentSource = Environment | Callable[[int], Environment]
 
 
 def simulate(
     name: str | Callable[..., Policy],
-    environment: World,
+    environment: EnvironmentSource,
     *,
     seeds: Iterable[int],
     workers: int | None = None,
@@ -76,7 +76,7 @@ def simulate(
     chosen = _require_seeds(seeds)
     if workers is not None:
         check_parameter("workers", workers, Whole(1), owner="simulate")
-    first = _world_of(environment, chosen[0])
+    first = _environment_for(environment, chosen[0])
     problem, length = first.problem, number_of_rounds(first, rounds)
     shape = (len(chosen), length)
     runs = Runs(
@@ -88,16 +88,16 @@ def simulate(
     )
 
     def run(k: int) -> None:
-        world = first if k == 0 else _world_of(environment, chosen[k])
-        if world.problem != problem:
+        own = first if k == 0 else _environment_for(environment, chosen[k])
+        if own.problem != problem:
             raise InvalidParameter(
-                f"the world of seed {chosen[k]} has another problem than that of seed "
-                f"{chosen[0]}: runs in one table need one problem, so simulate them apart."
+                f"the environment of seed {chosen[k]} has another problem than that of seed "
+                f"{chosen[0]}: all runs need the same problem, so simulate them separately."
             )
-        number_of_rounds(world, length)
-        policy = _make_policy(make, world, chosen[k], {"horizon": length, **params})
+        number_of_rounds(own, length)
+        policy = make_policy(make, own, chosen[k], {"horizon": length, **params})
         record = (runs.observed[k], runs.actions[k], runs.rewards[k], runs.costs[k])
-        _play_into(record, policy, world)
+        _play_into(record, policy, own)
         if progress is not None:
             progress(chosen[k])
 
@@ -108,49 +108,15 @@ def simulate(
 
 
 def warm_up(name: str) -> None:
-    """Compile a policy's loop and its single calls, and keep them on disk where that is possible.
+    """Compile a policy's loop and its single calls, and cache them on disk if possible.
 
     >>> warm_up("uniform")
     """
-    world = Replay([[0, 0], [0, 1]] * 2, [[0.0, 1.0]] * 4, [[0.1, 0.1]] * 4)
-    simulate(name, world, seeds=[0], workers=1)
-    policy = _make_policy(policy_named(name), world, 0, {"horizon": world.horizon})
-    play(policy, world, rounds=2)
+    replay = Replay([[0, 0], [0, 1]] * 2, [[0.0, 1.0]] * 4, [[0.1, 0.1]] * 4)
+    simulate(name, replay, seeds=[0], workers=1)
+    policy = make_policy(policy_named(name), replay, 0, {"horizon": replay.horizon})
+    play(policy, replay, rounds=2)
     policy.action_values(Observation([0, -1], [0.1, np.nan]))
-
-
-def policy_maker(policy: str | Callable[..., Policy]) -> Callable[..., Policy]:
-    """Return what makes the policy of this name, or the class or function itself."""
-    if isinstance(policy, str):
-        return policy_named(policy)
-    if isinstance(policy, Policy) or not callable(policy):
-        raise InvalidParameter(
-            f"{policy!r} is neither a policy's name nor its class: a new policy is made for every "
-            "seed, so give what makes it, for instance UCB1 or 'ucb1'."
-        )
-    return policy
-
-
-def require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
-    """Refuse parameters that the policy made by `make` does not have."""
-    known = sorted(set(inspect.signature(make).parameters) - {"problem", "seed", "truth"})
-    for name in params:
-        if name not in known:
-            raise InvalidParameter(
-                f"the policy has no parameter {name!r}: its parameters are "
-                f"{', '.join(known) or 'none'}."
-            )
-
-
-def _make_policy(
-    make: Callable[..., Policy], world: Environment, seed: int, params: Mapping[str, Any]
-) -> Policy:
-    """Make a policy for a world, with the world's horizon and truth if it wants them."""
-    wanted = inspect.signature(make).parameters
-    given = {name: value for name, value in params.items() if name in wanted}
-    if "truth" in wanted:
-        given["truth"] = _truth_of(world)
-    return make(world.problem, seed=seed, **given)
 
 
 def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
@@ -164,49 +130,44 @@ def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     return tuple(int(seed) for seed in chosen)
 
 
-def _world_of(environment: World, seed: int) -> Environment:
-    """Return the world of a seed, drawn beforehand if it can be, and nobody else's."""
-    world = environment
-    if not isinstance(world, Environment):
-        if not callable(world):
-            raise InvalidParameter(
-                f"environment is {world!r}: give an environment, or a function of the seed that "
-                "makes one."
-            )
-        try:
-            inspect.signature(world).bind(seed)
-        except TypeError as error:
-            raise InvalidParameter(
-                f"environment is {world!r}, which cannot be called with a seed alone ({error}): "
-                "call it, and give what it returns."
-            ) from error
-        world = world(seed)
-        require_instance(world, Environment, f"the environment of seed {seed}")
-    draw = getattr(world, "draw", None)
+def _environment_for(source: EnvironmentSource, seed: int) -> Environment:
+    """Return the environment of one run: drawn in advance if possible, otherwise a copy."""
+    environment = source
+    if not isinstance(environment, Environment):
+        environment = _call_with_seed(environment, seed)
+    draw = getattr(environment, "draw", None)
     if draw is not None:
         replay: Replay = draw(seed)
         return replay
-    world = deepcopy(world)
-    world.reset(seed=environment_seed(seed))
-    return world
+    environment = deepcopy(environment)
+    environment.reset(seed=environment_seed(seed))
+    return environment
 
 
-def _truth_of(world: Environment) -> Any:
-    truth = getattr(world, "truth", None)
-    if truth is None:
+def _call_with_seed(source: Any, seed: int) -> Environment:
+    if not callable(source):
         raise InvalidParameter(
-            "this environment does not tell its truth, and the oracle lives on it: use a Replay, "
-            "a World or another environment with an attribute `truth`."
+            f"environment is {source!r}: give an environment, or a function of the seed that makes "
+            "one."
         )
-    return truth
+    try:
+        inspect.signature(source).bind(seed)
+    except TypeError as error:
+        raise InvalidParameter(
+            f"environment is {source!r}, which cannot be called with a seed alone ({error}): call "
+            "it, and give what it returns."
+        ) from error
+    environment: Environment = source(seed)
+    require_instance(environment, Environment, f"the environment of seed {seed}")
+    return environment
 
 
-def _play_into(record: Record, policy: Policy, world: Environment) -> None:
-    """Play as many rounds as `record` holds, compiled if both sides are arrays."""
-    if isinstance(policy, CompiledPolicy) and isinstance(world, Replay):
-        policy.run_compiled(world, record)
+def _play_into(record: Record, policy: Policy, environment: Environment) -> None:
+    """Play as many rounds as `record` has, compiled if policy and environment are arrays."""
+    if isinstance(policy, CompiledPolicy) and isinstance(environment, Replay):
+        policy.run_compiled(environment, record)
         return
-    world = deepcopy(world)  # several runs may replay the same table
-    run = play(policy, world, rounds=len(record[1]))
+    environment = deepcopy(environment)  # several runs may replay the same table
+    run = play(policy, environment, rounds=len(record[1]))
     for out, array in zip(record, (run.observed, run.actions, run.rewards, run.costs), strict=True):
         out[:] = array

@@ -18,12 +18,13 @@ from thrifty.errors import InvalidTable, SaveError
 from thrifty.experiments.environments import environment_named
 from thrifty.experiments.executors import SerialExecutor
 from thrifty.experiments.results import TABLE, Results, read_results
-from thrifty.experiments.runner import CACHE_FOLDER, RunCache, run, run_all
+from thrifty.experiments.runner import CACHE_FOLDER, RunCache, _schedule, run, run_all
 from thrifty.experiments.single_runs import SingleRun, single_runs
 from thrifty.experiments.spec import Entry, Experiment, find
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.simulation import simulate
+from waiting import LIMIT, wait_until
 
 
 def number_bytes(results: Results) -> bytes:
@@ -165,6 +166,32 @@ def test_experiments_share_their_runs(tmp_path: Path, computed: list[SingleRun])
     require_same(run(other, tmp_path / "alone", workers=1), second)
 
 
+def test_workers_compile_different_policies_first() -> None:
+    entries = (
+        Entry("a", "ucb1"),
+        Entry("b", "ncc-ucrl2"),
+        Entry("c", "scout"),
+        Entry("d", "ncc-ucrl2-published"),
+    )
+    runs = list(single_runs(replace(EXPERIMENT, entries=entries, seeds=(0, 1))).values())
+    batches = _schedule(runs)
+    # One run of each compiled class, the slowest to compile first; variants of a class share it.
+    assert [[run.policy for run in batch] for batch in batches[:3]] == [
+        ["scout"],
+        ["ucb1"],
+        ["ncc-ucrl2"],
+    ]
+    assert sorted(run.key for batch in batches for run in batch) == sorted(r.key for r in runs)
+
+
+def test_batches_that_compile_slowly_are_last() -> None:
+    slow = replace(EXPERIMENT, entries=(Entry("scout", "scout"), Entry("ucb1", "ucb1")))
+    fast = replace(EXPERIMENT, entries=(Entry("uniform", "uniform"),), environment_params={})
+    runs = [*single_runs(slow).values(), *single_runs(fast).values()]
+    later = [{run.policy for run in batch} for batch in _schedule(runs)[3:]]
+    assert later == [{"uniform"}] * 3 + [{"scout", "ucb1"}] * 3
+
+
 def test_fresh_runs_are_computed_again(tmp_path: Path, computed: list[SingleRun]) -> None:
     first = run(EXPERIMENT, tmp_path, workers=1)
     few = replace(EXPERIMENT, seeds=(0,))
@@ -245,9 +272,7 @@ def finished(out: Path) -> int:
 
 def wait_for_more(process: "subprocess.Popen[bytes]", out: Path, before: int) -> None:
     """Wait until a new cell is there, or the process is done."""
-    deadline = time.monotonic() + 60
-    while process.poll() is None and finished(out) == before and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_until(lambda: process.poll() is not None or finished(out) != before, "a new cell")
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_table(tmp_path: Path) -> None:
@@ -280,7 +305,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
     ).stdout.split()
     for worker in workers[:1]:
         os.kill(int(worker), signal.SIGKILL)
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=LIMIT) == 0
     require_same(run(experiment, tmp_path / "whole", workers=1), read_results(out / "long"))
 
 

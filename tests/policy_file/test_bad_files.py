@@ -354,12 +354,12 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
         read_policy_file(tmp_path / "binary.toml")
 
 
-def test_the_complete_file_is_taken() -> None:
+def test_the_complete_file_is_accepted() -> None:
     """What the other tests replace is all that is wrong with their files."""
     assert parse_spec(tomllib.loads(COMPLETE)).name == "lending"
 
 
-def test_what_serve_needs_is_not_asked_of_a_table() -> None:
+def test_requirements_of_serve_do_not_apply_to_worth() -> None:
     """A file for `thrifty worth` may have many features, long names and no levels."""
     features = [{"name": "a" * 500 + str(k), "price": 1} for k in range(300)]
     assert len(parse_policy_file({"features": features}).features) == 300
@@ -391,7 +391,7 @@ def paths_in(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from([COMPLETE, PRICES]), st.data())
-def test_whatever_a_file_holds_it_is_taken_or_refused(text: str, data: st.DataObject) -> None:
+def test_any_content_is_accepted_or_refused_with_a_message(text: str, data: st.DataObject) -> None:
     content: dict[str, Any] = deepcopy(tomllib.loads(text))
     path = data.draw(st.sampled_from(paths_in(content)[1:]))
     inner: Any = content
@@ -401,7 +401,7 @@ def test_whatever_a_file_holds_it_is_taken_or_refused(text: str, data: st.DataOb
         inner[data.draw(st.text(max_size=5))] = data.draw(values)
     else:
         inner[path[-1]] = data.draw(values)
-    message = "Taken."
+    message = "Accepted."
     try:
         file = parse_policy_file(content)
         if file.policy is not None:

@@ -207,7 +207,7 @@ def test_actions_and_outcomes_may_come_from_the_rewards() -> None:
     assert spec.problem.rewards == RewardRange(-2, 5)
 
 
-def test_a_date_is_decided_about_by_name_and_keeps_its_edges() -> None:
+def test_a_date_is_a_category_and_keeps_its_edges() -> None:
     section = {"name": "day", "kind": "date", "levels": ["early", "late"], "edges": ["2024-05-31"]}
     file = parse_policy_file(tomllib.loads(COMPLETE) | {"groups": [], "bundles": []})
     spec = build_spec(file.replace(features=parse_policy_file({"features": [section]}).features))
@@ -219,7 +219,7 @@ def test_a_date_is_decided_about_by_name_and_keeps_its_edges() -> None:
     assert parse_policy_file(native) == parse_policy_file({"features": [section]})
 
 
-def test_the_agent_is_read_beside_the_file(tmp_path: Path) -> None:
+def test_the_saved_agent_is_relative_to_the_file(tmp_path: Path) -> None:
     text = COMPLETE.replace("alpha = 0.3", 'agent = "saved/agent.npz"')
     (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidSpec, match=r"agent\.npz cannot be read .* relative to policy.toml"):
@@ -229,7 +229,7 @@ def test_the_agent_is_read_beside_the_file(tmp_path: Path) -> None:
     agent.save(tmp_path / "saved" / "agent.npz")
     assert read_spec(tmp_path / "policy.toml").agent is not None
     assert Agent.from_file(tmp_path / "policy.toml").policy.rounds == 0
-    with pytest.raises(InvalidSpec, match="there is no file"):
+    with pytest.raises(InvalidSpec, match="was not read from a file"):
         parse_spec(tomllib.loads(text))
 
 
@@ -245,7 +245,7 @@ def test_an_agent_that_is_far_too_large_is_refused(
 
 
 @pytest.mark.parametrize("name", DIGESTS)
-def test_a_store_of_release_0_1_knows_its_files(name: str) -> None:
+def test_a_store_of_release_0_1_accepts_its_files(name: str) -> None:
     spec = read_spec(OLD / name)
     assert DIGESTS[name] in spec.digests
     other = read_spec(OLD / ("warm.toml" if name == "lending.toml" else "lending.toml"))
@@ -372,7 +372,7 @@ def test_a_bare_price_list() -> None:
     ]
 
 
-def test_a_file_made_in_python_is_that_of_its_text() -> None:
+def test_a_file_made_in_python_equals_its_text() -> None:
     file = from_prices(
         {"income": 6, "history": "history_price"},
         target="outcome",

@@ -144,7 +144,7 @@ def reread(file: PolicyFile, comments: Comments | None = None) -> PolicyFile:
 
 @settings(max_examples=200, deadline=None)
 @given(policy_files())
-def test_what_is_written_is_read_back(file: PolicyFile) -> None:
+def test_a_written_file_is_read_back(file: PolicyFile) -> None:
     assert reread(file) == file
 
 

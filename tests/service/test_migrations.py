@@ -9,9 +9,9 @@ import signal
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
-from threading import Timer
 
 import psycopg
 import pytest
@@ -37,6 +37,7 @@ from thrifty.service.stores import open_store
 from thrifty.service.stores.checks import draft
 from thrifty.service.stores.schema import REVISION, metadata
 from thrifty.service.stores.sqlite import SqliteStore
+from waiting import wait_until
 
 FOLDER = Path(__file__).parent / "databases"
 DATABASES = sorted([*FOLDER.glob("*.db"), *FOLDER.glob("*.sql")])
@@ -221,26 +222,40 @@ def test_a_long_log_of_another_server_may_take_its_time(
 ) -> None:
     """What a request is given would not do, and trying again would not help."""
     monkeypatch.setattr(
-        "thrifty.service.stores.postgres.SERVICE_OPTIONS", "-c statement_timeout=1000"
+        "thrifty.service.stores.postgres.SERVICE_OPTIONS", "-c statement_timeout=1500"
     )
     url = postgres.new_database()
-    with psycopg.connect(url) as other:  # another replica makes the tables, slowly
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND wait_event = 'advisory' AND clock_timestamp() - query_start > interval '1.6 s'"
+    )
+
+    def one_waits_too_long() -> bool:
+        row = other.execute(waiting).fetchone()
+        return row is not None and row[0] == 1
+
+    with (
+        psycopg.connect(url, autocommit=True) as other,  # another replica makes the tables, slowly
+        ThreadPoolExecutor(1) as thread,
+    ):
         other.execute(f"SELECT pg_advisory_lock({upgrade._LOCK})")
-        Timer(1.5, other.execute, ["SELECT pg_advisory_unlock_all()"]).start()
-        store = open_store(url)
+        opening = thread.submit(open_store, url)
+        wait_until(lambda: opening.done() or one_waits_too_long(), "the replica that waits")
+        other.execute("SELECT pg_advisory_unlock_all()")
+        store = opening.result()
     store.log.append([draft("old")])
     store.close()
     with psycopg.connect(url) as connection:
         connection.execute(
             "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS "
-            "'BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END'"
+            "'BEGIN PERFORM pg_sleep(1.6); RETURN NULL; END'"
         )
         connection.execute('UPDATE events SET "transaction" = 1000000000000')
         connection.execute("CREATE TRIGGER slow AFTER UPDATE ON events EXECUTE FUNCTION slowly()")
     store = open_store(url)
     assert [event.case for event in store.log.read(START)] == ["old"]
     with store.engine.connect() as connection_after:
-        assert connection_after.scalar(sa.text("SHOW statement_timeout")) == "1s"
+        assert connection_after.scalar(sa.text("SHOW statement_timeout")) == "1500ms"
     store.close()
 
 

@@ -99,7 +99,7 @@ def test_unused_columns_are_noted() -> None:
     assert "not used (no price): 'day', 'owner', 'cost', 'more'" in notes
 
 
-def test_columns_of_any_type_may_stand_beside_what_is_used() -> None:
+def test_unused_columns_may_have_any_type() -> None:
     frame = pl.DataFrame(TABLE).with_columns(
         day=pl.col("day").str.to_date(),
         kind=pl.Series(["a", "b"] * 30, dtype=pl.Categorical),
@@ -147,11 +147,11 @@ def test_a_replay_has_rewards_and_prices_in_units_of_the_span() -> None:
     np.testing.assert_allclose(world.rewards[:2], [[1, 900 / 1020], [0, 900 / 1020]])
 
 
-def test_default_rewards_are_one_for_being_right() -> None:
+def test_default_rewards_are_one_for_a_correct_prediction() -> None:
     assert build_rewards(from_prices({}), ["a", "b"]).table.tolist() == [[1, 0], [0, 1]]
 
 
-def test_rewards_may_be_in_a_file_of_their_own(tmp_path: Path) -> None:
+def test_rewards_may_be_in_a_separate_file(tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text('currency = "EUR"\nincome = 0.4\n', encoding="utf-8")
     (tmp_path / "bare.toml").write_text("[go]\nyes = 1\nno = 0\n[stay]\nyes = 0\nno = 1\n")
     (tmp_path / "old.toml").write_text('currency = "CHF"\n[rewards]\ngo = 1\nstay = 0\n')
@@ -186,7 +186,7 @@ def test_a_declared_range_is_the_scale() -> None:
         read_cases(TABLE, parse_policy_file(content))
 
 
-def test_actions_need_rewards_unless_they_guess_the_target() -> None:
+def test_actions_need_rewards_unless_they_predict_the_target() -> None:
     features = [{"name": "income", "price": 1}]
     content = {"table": {"target": "outcome"}, "features": features}
     guess = parse_policy_file({**content, "actions": {"names": ["repaid", "default"]}})
@@ -254,7 +254,7 @@ def coded_cases() -> Cases:
     return read_cases(table, file, in_order=True)
 
 
-def test_the_policy_file_of_cases_codes_like_them(tmp_path: Path) -> None:
+def test_completed_policy_file_codes_values_in_the_same_way(tmp_path: Path) -> None:
     cases = coded_cases()
     path = tmp_path / "policy.toml"
     path.write_text(
@@ -276,7 +276,7 @@ def test_the_policy_file_of_cases_codes_like_them(tmp_path: Path) -> None:
         assert score.level(value) == level_of(read, "score", {"score": str(value)})
 
 
-def test_the_policy_file_of_cases_reads_the_same_cases_again() -> None:
+def test_completed_policy_file_reads_the_same_cases_again() -> None:
     cases = coded_cases()
     file = complete_policy_file(cases, name="x", seed=1)
     table = {**TABLE, "score": [None, *(k * 1.5 for k in range(1, 60))]}
@@ -286,7 +286,7 @@ def test_the_policy_file_of_cases_reads_the_same_cases_again() -> None:
     assert complete_policy_file(again, name="y", seed=1) == file
 
 
-def test_a_new_combination_of_a_bundle_is_the_other_one_or_refused() -> None:
+def test_new_combination_of_a_bundle_is_other_or_refused() -> None:
     file = complete_policy_file(coded_cases(), name="x", seed=1)
     with pytest.raises(InvalidTable, match="column 'cost' contains 'much', which is not a number"):
         level_of(file, "report", {"age": 21, "cost": "much"})
@@ -301,7 +301,7 @@ def test_a_new_combination_of_a_bundle_is_the_other_one_or_refused() -> None:
         level_of(some, "report", {"age": 20, "cost": 0.1})
 
 
-def test_levels_can_only_be_told_of_features_that_have_them() -> None:
+def test_level_of_needs_a_feature_with_levels() -> None:
     file = from_prices({"income": 0.4})
     with pytest.raises(InvalidSpec, match="'income' has no levels yet"):
         level_of(file, "income", {"income": "low"})
@@ -309,7 +309,7 @@ def test_levels_can_only_be_told_of_features_that_have_them() -> None:
         level_of(file, "incom", {})
 
 
-def test_what_is_free_is_known_and_not_bought() -> None:
+def test_free_features_are_known_and_not_bought() -> None:
     world = read_cases(TABLE, FILE, in_order=True).replay()
     assert world.free.tolist() == [True, False, False]
     assert world.known().codes.tolist() == [1, -1, -1]

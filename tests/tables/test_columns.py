@@ -64,7 +64,7 @@ def test_categories_keep_their_names() -> None:
     assert coding.description == "category, 2 levels; 50% missing (separate level)"
 
 
-def test_none_is_a_word() -> None:
+def test_the_word_none_is_not_a_missing_value() -> None:
     """A person without a history differs from one whose history is unknown."""
     assert coded(["none", "clean", "arrears"])[1].levels == ("arrears", "clean", "none")
 
@@ -142,7 +142,7 @@ def test_values_that_were_never_seen() -> None:
         max_size=60,
     )
 )
-def test_a_value_is_coded_alike_alone_and_in_its_column(values: list[str | None]) -> None:
+def test_a_single_value_is_coded_as_in_its_column(values: list[str | None]) -> None:
     try:
         codes, coding = encode_column(
             "x", pl.Series("x", values, dtype=pl.String), ColumnSection(name="x")
@@ -174,7 +174,7 @@ def test_a_declared_level_for_missing_values_exists_even_if_none_is_missing() ->
     assert coded(["a", "b", None], missing="b")[0] == ["a", "b", "b"]
 
 
-def test_levels_that_are_given_are_not_found_out() -> None:
+def test_given_levels_are_used_as_they_are() -> None:
     levels, coding = coded(
         ["5", "70", None], levels=("young", "old", "?!"), edges=(30,), missing="?!"
     )
@@ -188,7 +188,7 @@ def test_levels_that_are_given_are_not_found_out() -> None:
         coded(["5", "many"], levels=("young", "old"), edges=(30,), missing=True)
 
 
-def test_a_coded_column_is_a_feature_of_the_same_codes() -> None:
+def test_feature_of_a_column_has_the_same_codes() -> None:
     values = [None, *(k * 1.5 for k in range(200))]
     codes, coding = encode_column("x", pl.Series("x", values), ColumnSection(name="x", bins=5))
     assert coding.feature.ordered

@@ -98,7 +98,7 @@ def test_noise_alone_is_worth_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)
-def test_the_truth_is_found(name: str) -> None:
+def test_best_set_and_worths_match_the_known_answer(name: str) -> None:
     """The best set, and every break-even price within 10 %, for at least 18 of 20 seeds."""
     truth = SYNTHETIC[name]
     right = 0
@@ -121,7 +121,7 @@ def test_the_truth_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)
-def test_the_truth_of_a_known_world_is_its_own_definition(name: str) -> None:
+def test_exact_answers_of_synthetic_examples(name: str) -> None:
     """Checked against drawing a great many cases and acting by the exact chances."""
     truth = SYNTHETIC[name]
     assert truth.state_probabilities.sum() == pytest.approx(1)
@@ -190,7 +190,7 @@ def test_many_features_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_set(found, evaluator) == choose_set(everything, evaluator)
 
 
-def test_two_columns_that_tell_only_together_are_found_by_the_search() -> None:
+def test_search_finds_columns_that_are_informative_only_together() -> None:
     rng = np.random.default_rng(5)
     table = {f"x{k}": rng.integers(0, 2, 4000) for k in range(15)}
     table["outcome"] = table["x3"] ^ table["x11"]
@@ -228,7 +228,7 @@ def test_changes_of_prices_are_found() -> None:
     assert change_points(np.full(100, 3.0)) == []
 
 
-def test_a_long_stream_is_thinned_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backtest_thins_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("thrifty.worth.backtest.MAX_REPLAYED", 1000)
     cases = example_cases("triage", 2500, 1)
     backtest = run_backtest(cases, [(0,), (0, 1)], 1)
@@ -240,7 +240,7 @@ def test_a_long_stream_is_thinned_and_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert hindsight.gains.mean() >= backtest.result(Strategy.NOTHING).gains.mean()
 
 
-def test_what_policies_pay_and_earn_adds_up() -> None:
+def test_costs_and_rewards_of_strategies() -> None:
     cases = example_cases("lending", 2000, 1)
     backtest = run_backtest(cases, [(0,)], 1)
     everything, nothing = backtest.result(Strategy.EVERYTHING), backtest.result(Strategy.NOTHING)
@@ -298,7 +298,7 @@ def test_few_cases_give_an_uncertain_choice_and_high_prices_buy_nothing() -> Non
     assert first.startswith("Buy nothing: no feature measurably pays for itself.")
 
 
-def test_money_has_the_decimals_that_the_smallest_price_needs() -> None:
+def test_amounts_have_enough_decimals_for_the_smallest_price() -> None:
     cases = informative_cases(1)
     money = MoneyFormat.for_cases(cases)
     assert money.money(0.0114) == "0.0114"

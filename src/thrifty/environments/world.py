@@ -329,7 +329,7 @@ class World:
         Parameters
         ----------
         seed : int, SeedSequence, Generator or None
-            Draw new rounds from this seed, or replay the same rounds if it is None.
+            Draw new rounds from this seed. None replays the same rounds.
         """
         if seed is not None:
             self._replay = self.draw(seed)

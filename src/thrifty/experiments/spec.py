@@ -17,7 +17,7 @@ from thrifty.experiments.environments import require_environment_parameters
 from thrifty.experiments.roles import Role
 from thrifty.parameters import Constraint, Real, Whole, check_parameter
 from thrifty.policies import policy_named
-from thrifty.simulation import require_parameters
+from thrifty.policies.registry import require_parameters
 
 SUFFIX = ".toml"
 SHARED_POLICIES = "policies.toml"

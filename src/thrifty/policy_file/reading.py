@@ -15,6 +15,7 @@ from thrifty.errors import InvalidSpec, ThriftyError
 from thrifty.features import Feature
 from thrifty.outcomes import Outcomes
 from thrifty.policies import policy_named
+from thrifty.policies.registry import require_parameters
 from thrifty.policy_file.error_messages import describe_error
 from thrifty.policy_file.model import (
     FeatureSection,
@@ -24,7 +25,6 @@ from thrifty.policy_file.model import (
 )
 from thrifty.policy_file.old_formats import upgrade, upgrade_price_list, upgrade_rewards
 from thrifty.problem import Problem, RewardRange
-from thrifty.simulation import require_parameters
 from thrifty.specification import PolicySpec, RewardRule
 
 MAX_FEATURES, MAX_LEVELS, MAX_ACTIONS = 256, 1024, 1024

@@ -32,14 +32,14 @@ class Comments:
     ----------
     header : tuple of str
         Lines at the top of the file.
-    beside : mapping
+    inline : mapping
         Comments by the path of a key or section, such as `table.target` or `features.income.price`.
     end : tuple of str
         Lines at the end of the file.
     """
 
     header: tuple[str, ...] = ()
-    beside: Mapping[str, str] = field(default_factory=dict)
+    inline: Mapping[str, str] = field(default_factory=dict)
     end: tuple[str, ...] = ()
 
 
@@ -74,7 +74,7 @@ def to_toml(file: PolicyFile, comments: Comments | None = None) -> str:
     for line in comments.header:
         document.add(tomlkit.comment(_safe(line)))
     for key, value in _given(file).items():
-        document.append(tomlkit.key(key), _top_level(key, value, comments.beside))
+        document.append(tomlkit.key(key), _top_level(key, value, comments.inline))
     text = tomlkit.dumps(document)
     end = "".join(f"# {_safe(line)}".rstrip() + "\n" for line in comments.end)
     return f"{text}\n{end}" if end else text
@@ -95,24 +95,24 @@ def _given(section: Section) -> dict[str, Any]:
     return given
 
 
-def _top_level(key: str, value: Any, beside: Mapping[str, str]) -> Item:
+def _top_level(key: str, value: Any, inline: Mapping[str, str]) -> Item:
     if isinstance(value, tuple):
         tables = tomlkit.aot()
         for section in value:
-            tables.append(_table(section, f"{key}.{section.name}", beside))
+            tables.append(_table(section, f"{key}.{section.name}", inline))
         return tables
-    return _table(value, key, beside)
+    return _table(value, key, inline)
 
 
-def _table(section: Section, path: str, beside: Mapping[str, str]) -> Table:
+def _table(section: Section, path: str, inline: Mapping[str, str]) -> Table:
     table = tomlkit.table()
-    if path in beside:
-        table.comment(_safe(beside[path]))
+    if path in inline:
+        table.comment(_safe(inline[path]))
     for key, value in _given(section).items():
         table.append(tomlkit.key(key), _item(section, key, value))
         where = f"{path}.{key}"
-        if where in beside:
-            table[key].comment(_safe(beside[where]))
+        if where in inline:
+            table[key].comment(_safe(inline[where]))
     return table
 
 

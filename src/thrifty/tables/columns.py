@@ -1,4 +1,4 @@
-"""Recognise what a column holds, and code its values as a few levels."""
+"""Recognise the kind of a column, and code its values as a few levels."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def normalise(name: str, values: pl.Series, absent: tuple[str, ...] = ()) -> pl.
 def encode_column(
     name: str, values: pl.Series, settings: ColumnSection, missing: tuple[str, ...] = ()
 ) -> tuple[Codes, Coding]:
-    """Recognise what a column holds and code it; levels given in `settings` are used as they are.
+    """Recognise the kind of a column and code it; levels given in `settings` are used as they are.
 
     `missing` is text that means a missing value in any column.
     """

@@ -11,7 +11,7 @@ from thrifty.errors import InvalidTable, UnknownName
 from thrifty.policy_file import Comments, PolicyFile
 from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicySection, TableSection
-from thrifty.tables.cases import MAX_OUTCOMES
+from thrifty.tables.cases import MAX_OUTCOMES, require_few_outcomes
 from thrifty.tables.columns import (
     MAX_LEVELS,
     encode_column,
@@ -72,6 +72,13 @@ def scaffold_policy_file(
     -------
     Scaffold
         The file, its comments, and notes for the user.
+
+    Raises
+    ------
+    UnknownName
+        If the table has no column `target`.
+    InvalidTable
+        If the target has too many distinct values to be an outcome.
     """
     frame = table.frame
     if target is not None and target not in frame.columns:
@@ -81,6 +88,7 @@ def scaffold_policy_file(
         )
     guessed = target is None
     target = target or _likely_target(frame)
+    require_few_outcomes(target, normalise(target, frame[target]).drop_nulls())
     time = _likely_time(frame, target)
     columns, left_out = _usable_columns(frame, {target, time})
     file = PolicyFile(
@@ -105,22 +113,22 @@ def _comments(
 ) -> Comments:
     target = str(file.table.target)
     is_guess = target.lower() not in LIKELY_TARGETS
-    beside = {
+    inline = {
         "policy.policy": "the policy that decides live",
         "table.target": "the column of outcomes" + (" (a guess, check it)" if is_guess else ""),
         "table.time": "cases are replayed in this order",
     }
     for column in columns:
-        beside[f"features.{column.name}"] = column.description
-        beside[f"features.{column.name}.absent"] = "text that means a missing value"
+        inline[f"features.{column.name}"] = column.description
+        inline[f"features.{column.name}.absent"] = "text that means a missing value"
     if columns:
-        beside[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
+        inline[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
     header = (
         f"Features, prices and rewards for {name}.",
         "Set the prices, then run: thrifty worth CASES --policy THIS_FILE",
     )
     examples = _examples(file.table.time, outcomes)
-    return Comments(header, beside, (*excluded, *([""] if excluded else []), *examples))
+    return Comments(header, inline, (*excluded, *([""] if excluded else []), *examples))
 
 
 def _examples(time: str | None, outcomes: list[str]) -> list[str]:
@@ -206,7 +214,7 @@ def _usable_columns(
 
 def _outcomes(frame: pl.DataFrame, target: str) -> list[str]:
     values = normalise(target, frame[target]).drop_nulls()
-    if not 2 <= values.n_unique() <= MAX_OUTCOMES:
+    if values.n_unique() < 2:
         return ["yes", "no"]
     section = ColumnSection(name=target, kind="category", max_levels=MAX_OUTCOMES)
     return list(encode_column(target, values, section)[1].levels)

@@ -101,7 +101,7 @@ class PriceChange(NamedTuple):
 def block_mean(values: Floats) -> Estimate:
     """Return the mean of a series with an interval from the means of consecutive blocks.
 
-    Neighbouring cases are often alike, which would make an interval from single cases too narrow.
+    Neighbouring cases are often similar, so an interval from single cases would be too narrow.
 
     >>> block_mean(np.ones(100))
     Estimate(mean=1.0, low=1.0, high=1.0)

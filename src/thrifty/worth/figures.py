@@ -36,7 +36,7 @@ _RESTARTS, _EVENTS, _PRICES = "Scout restarted", "Scout noticed", "prices change
 
 
 def worth_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
-    """Draw what each feature is worth beside its price."""
+    """Draw the worth and the price of each feature."""
     worths = list(reversed(evaluation.feature_worths))
     names = _distinct([_label(evaluation.cases.names[worth.feature]) for worth in worths])
     # Bars start at 0: a feature cannot be worth less than nothing, only appear so by chance.
@@ -128,7 +128,7 @@ def backtest_figure(backtest: Backtest, money: MoneyFormat) -> PlotlyFigure:
     """Draw the cumulative gain of each strategy, with events below."""
     n_cases = backtest.cases.n_cases
     shown = np.unique(np.linspace(1, n_cases, min(_MAX_POINTS, n_cases)).astype(np.int64))
-    # Differences are small beside the totals, so every line is relative to buying nothing.
+    # Differences are small compared with the totals, so lines are relative to buying nothing.
     nothing = np.cumsum(backtest.result(Strategy.NOTHING).gains)
     hidden = _far_below(backtest)
     traces: list[dict[str, Any]] = [
@@ -204,7 +204,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _far_below(backtest: Backtest) -> set[Strategy]:
-    """Return strategies with so large a loss that the other lines could not be told apart."""
+    """Return strategies with a loss so large that the other lines would look the same."""
     nothing = float(backtest.result(Strategy.NOTHING).gains.sum())
     ends = {result.strategy: float(result.gains.sum()) - nothing for result in backtest.results}
     references = (Strategy.FIXED, Strategy.EVERYTHING, Strategy.HINDSIGHT)

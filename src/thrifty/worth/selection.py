@@ -288,7 +288,7 @@ def _best_set(sets: SetRewards, gains: Floats) -> FeatureSet:
 class SplitHalfGain:
     """Gain of sets chosen on one half of the cases and tested on the other half.
 
-    `chosen` holds the set that each half chooses.
+    `chosen` has the set that each half chooses.
     """
 
     gain: Estimate

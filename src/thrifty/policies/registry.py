@@ -1,0 +1,156 @@
+"""The registry of policies: their classes, their names, and how they are made.
+
+A new policy is a file in this folder, and here its import and its lines in `__all__` and
+`POLICIES`. A compiled policy has one more file, in `thrifty.kernels`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from thrifty.environment import Environment
+from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.policies.epsilon_greedy import EpsilonGreedy
+from thrifty.policies.linucb import LinUCB
+from thrifty.policies.ncc_ucrl2 import NCCUCRL2
+from thrifty.policies.oracle import Oracle
+from thrifty.policies.ps_linucb import PSLinUCB
+from thrifty.policies.scout import Scout
+from thrifty.policies.sim_oos import SimOOS
+from thrifty.policies.sw_ucb import SWUCB
+from thrifty.policies.ucb1 import UCB1
+from thrifty.policies.uniform import Uniform
+from thrifty.policy import Policy
+
+__all__ = [
+    "NCCUCRL2",
+    "POLICIES",
+    "SWUCB",
+    "UCB1",
+    "EpsilonGreedy",
+    "LinUCB",
+    "Oracle",
+    "PSLinUCB",
+    "Scout",
+    "SimOOS",
+    "Uniform",
+    "policy_named",
+    "registered_name",
+]
+"""The names that `thrifty.policies` exports."""
+
+POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
+    {
+        "epsilon-greedy": EpsilonGreedy,
+        "linucb": LinUCB,
+        "ncc-ucrl2": NCCUCRL2,
+        "ncc-ucrl2-published": NCCUCRL2.published,
+        "ncc-ucrl2-repaired": NCCUCRL2.repaired,
+        "oracle": Oracle,
+        "ps-linucb": PSLinUCB,
+        "scout": Scout,
+        "sim-oos": SimOOS,
+        "sw-ucb": SWUCB,
+        "ucb1": UCB1,
+        "uniform": Uniform,
+    }
+)
+"""Policies by name. `simulate`, `Agent`, files and the command line use these names."""
+
+
+def policy_named(name: str) -> Callable[..., Policy]:
+    """Return the class or function that makes a policy.
+
+    Parameters
+    ----------
+    name : str
+        Name in `POLICIES`.
+
+    Returns
+    -------
+    callable
+        Call it as `make(problem, seed=..., **parameters)`.
+
+    Raises
+    ------
+    UnknownName
+        If there is no policy with this name.
+
+    Examples
+    --------
+    >>> policy_named("ucb1") is UCB1
+    True
+    """
+    if name not in POLICIES:
+        known = ", ".join(POLICIES)
+        raise UnknownName(f"there is no policy {name!r}: use one of {known}.")
+    return POLICIES[name]
+
+
+def registered_name(policy: Policy) -> str | None:
+    """Return the name under which a policy's class is registered.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any policy.
+
+    Returns
+    -------
+    str or None
+        Name in `POLICIES`, or None if the class is not registered.
+
+    Examples
+    --------
+    >>> from thrifty.problem import Problem
+    >>> registered_name(UCB1(Problem.anonymous((2,), 2)))
+    'ucb1'
+    """
+    return next((name for name, make in POLICIES.items() if make is type(policy)), None)
+
+
+def policy_maker(policy: str | Callable[..., Policy]) -> Callable[..., Policy]:
+    """Return the class or function that makes a policy, given that or the policy's name."""
+    if isinstance(policy, str):
+        return policy_named(policy)
+    if isinstance(policy, Policy) or not callable(policy):
+        raise InvalidParameter(
+            f"{policy!r} is neither a policy's name nor its class: a new policy is made for every "
+            "seed, so give a name or a class, for instance 'ucb1' or UCB1."
+        )
+    return policy
+
+
+def require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
+    """Raise `InvalidParameter` for a parameter that the policy does not have."""
+    known = sorted(set(inspect.signature(make).parameters) - {"problem", "seed", "truth"})
+    for name in params:
+        if name not in known:
+            raise InvalidParameter(
+                f"the policy has no parameter {name!r}: its parameters are "
+                f"{', '.join(known) or 'none'}."
+            )
+
+
+def make_policy(
+    make: Callable[..., Policy], world: Environment, seed: int, params: Mapping[str, Any]
+) -> Policy:
+    """Make a policy for an environment; parameters that it does not take are left out."""
+    wanted = inspect.signature(make).parameters
+    given = {name: value for name, value in params.items() if name in wanted}
+    if "truth" in wanted:
+        given["truth"] = _truth_of(world)
+    return make(world.problem, seed=seed, **given)
+
+
+def _truth_of(world: Environment) -> Any:
+    truth = getattr(world, "truth", None)
+    if truth is None:
+        raise InvalidParameter(
+            "this environment has no attribute `truth`, which the oracle needs: use a Replay, a "
+            "World or another environment that has it."
+        )
+    return truth
