@@ -363,7 +363,7 @@ class Lives(RuleBasedStateMachine):
     def the_watch_looks(self, data: st.DataObject) -> None:
         del data
         at = self._now
-        self.loop.run(self.harness.engine._look_after())
+        self.loop.run(self.harness.engine._maintain())
         for life in self.lives.values():
             if life.status != "closed" and life.deadline < at:
                 self.counts["expired"] += not life.noted
@@ -399,7 +399,7 @@ class Lives(RuleBasedStateMachine):
         self.loop.run(self.harness.settled())
         projection: Projection = self.harness.projection
         learnt = [case.learnt for case in self.lives.values() if case.learnt is not None]
-        assert projection.model.learnt == len(learnt)
+        assert projection.model.rounds_learnt == len(learnt)
         assert projection.totals.counts == +self.counts
         assert projection.totals.reward == pytest.approx(sum(learnt))
         assert projection.totals.spend == pytest.approx(self.spend)

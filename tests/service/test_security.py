@@ -157,9 +157,9 @@ def test_other_addresses_need_keys(tmp_path: Path) -> None:
     policy = policy_file(tmp_path)
     done = thrifty("serve", policy, "--store", tmp_path / "s.db", "--host", "0.0.0.0")
     assert done.returncode == 2
-    assert "there are no keys" in done.stderr
+    assert "the service has no keys" in done.stderr
     for host in ("::", "192.0.2.1", "example.org", "localhost.example.org", ""):
-        with pytest.raises(InvalidParameter, match="can be reached from elsewhere"):
+        with pytest.raises(InvalidParameter, match="can be reached from other machines"):
             require_safe(host, None)
     for host in ("localhost", "127.0.0.1", "127.8.8.8", "::1"):
         require_safe(host, None)
@@ -172,8 +172,8 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_made(tmp_path: Path)
         done = thrifty("serve", policy_file(tmp_path), "--store", tmp_path / "s.db", "--port", port)
     assert done.returncode == 2
     assert done.stderr == (
-        f"thrifty: host '127.0.0.1', port {port} cannot be listened on (Address already in use): "
-        "stop what listens there, or choose another with --port (0 takes a free one) or --host.\n"
+        f"thrifty: cannot listen on host '127.0.0.1', port {port} (Address already in use): stop "
+        "the process that uses it, or choose another with --port (0 picks a free one) or --host.\n"
     )
     assert not (tmp_path / "s.db").exists()
 
@@ -185,12 +185,12 @@ def test_key_files_that_cannot_be_used(tmp_path: Path) -> None:
         with pytest.raises(InvalidSpec, match="thrifty key"):
             read_keys(keys)
     keys.unlink()
-    with pytest.raises(InvalidSpec, match="is no name"):
+    with pytest.raises(InvalidSpec, match="is not a valid name"):
         add_key(keys, "a b", "default", ["read"])
     with pytest.raises(InvalidSpec, match="use decide, read, admin"):
         add_key(keys, "a", "default", ["all"])
     add_key(keys, "a", "default", ["read"])
-    with pytest.raises(InvalidSpec, match="has a key 'a' already"):
+    with pytest.raises(InvalidSpec, match="already has a key 'a'"):
         add_key(keys, "a", "default", ["read"])
 
 

@@ -169,7 +169,7 @@ def test_a_port_that_becomes_free_in_time_is_taken() -> None:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         port = holder.getsockname()[1]
-        with pytest.raises(InvalidParameter, match="cannot be listened on"):
+        with pytest.raises(InvalidParameter, match="cannot listen on"):
             require_free("127.0.0.1", port, patience=0.05)
         Timer(0.1, holder.close).start()
         require_free("127.0.0.1", port, patience=LIMIT)
