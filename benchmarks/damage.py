@@ -70,8 +70,8 @@ def main() -> int:
         asyncio.run(load)
         end(process)
         store = open_store(str(path))
-        spec = store.specs()[0]
-        wanted, data = fold_log(store, spec).digest(), next(store.snapshots(spec))
+        spec = store.policies.specs()[0]
+        wanted, data = fold_log(store, spec).digest(), next(store.snapshots.load(spec))
         accepted, started, tried, rng = 0, 0, 0, random.Random(5)
         for k in range(options.files):
             bad = damaged(data, rng)

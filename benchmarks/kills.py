@@ -147,19 +147,19 @@ async def kill_often(
 
 def _compare(seen: Killing, tally: Tally, path: Path) -> Killing:
     store = open_store(str(path))
-    spec = store.specs()[0]
+    spec = store.policies.specs()[0]
     engine = Engine(store)  # by snapshot and tail, as the service itself starts
     seen.state = engine.projection(spec.tenant, spec.name).digest()
     if seen.state != fold_log(store, spec).digest():
         raise AssertionError("the state after restarts is not that of an undisturbed replay")
-    found = store.cases(list(tally.acknowledged))
+    found = store.index.cases(list(tally.acknowledged))
     for case, keys in tally.acknowledged.items():
         there = Counter(event.key for event in found.get(case, []))
         once = Counter(event.kind for event in found.get(case, []) if event.kind != OBSERVED)
         seen.acknowledged += len(keys)
         seen.lost += [f"{case} {key}" for key in keys if not there[key]]
         seen.twice += [f"{case} {key}" for key, count in (there + once).items() if count > 1]
-    seen.events = store.count()
+    seen.events = store.index.count()
     store.close()
     return seen
 
@@ -189,7 +189,7 @@ def main() -> int:
             )
         )
         reader = open_store(str(store), read_only=True)
-        proof = audit(reader, reader.specs()[0])
+        proof = audit(reader, reader.policies.specs()[0])
         reader.close()
         restarts = sorted(seen.restarts)
         ratio = restarts[len(restarts) // 2] / fresh

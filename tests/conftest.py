@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from postgres_server import PostgresServer, postgres_programs
 from shared_runs import THRIFTY, CommandCache, made_once, shared_folder
+from waiting import LIMIT
 
 TESTS = Path(__file__).parent
 LONGEST = ("test_docs.py", "test_worth_command.py", "test_report_in_browser.py", "service")
@@ -61,6 +62,7 @@ def browser() -> Iterator[Browser]:
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as play:
+        expect.set_options(timeout=LIMIT * 1000)
         browser = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()

@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import thrifty
+from waiting import LIMIT
 
 
 def in_a_fresh_process(code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
     )
     return done.stdout.strip()
 

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from itertools import cycle, product
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from waiting import wait_until
 from watching import watched
 
 
@@ -67,15 +69,17 @@ def test_numbers_appear_under_the_pointer(page: Page) -> None:
     plot.scroll_into_view_if_needed()
     area = plot.locator(".nsewdrag").bounding_box()
     assert area is not None
-    for share in (0.2, 0.4, 0.6, 0.8):
-        for height in (0.2, 0.4, 0.6, 0.8, 0.9):
-            x, y = area["x"] + 0.6 * area["width"] * share, area["y"] + height * area["height"]
-            page.mouse.move(x, y)
-            page.wait_for_timeout(60)
-            if plot.locator(".hovertext").count():
-                assert re.search(r"\d", plot.locator(".hovertext").first.text_content() or "")
-                return
-    pytest.fail("no number appeared anywhere")
+    places = product((0.2, 0.4, 0.6, 0.8), (0.2, 0.4, 0.6, 0.8, 0.9))
+    left, top, width, height = area["x"], area["y"], 0.6 * area["width"], area["height"]
+    points = cycle([(left + x * width, top + y * height) for x, y in places])
+
+    def appears() -> bool:
+        page.mouse.move(*next(points))
+        page.evaluate("new Promise(requestAnimationFrame)")
+        return plot.locator(".hovertext").count() > 0
+
+    wait_until(appears, "a number under the pointer")
+    assert re.search(r"\d", plot.locator(".hovertext").first.text_content() or "")
 
 
 def test_a_drag_zooms_and_a_double_click_goes_back(page: Page) -> None:

@@ -547,6 +547,24 @@ def test_an_earlier_report_is_replaced_and_other_files_are_not(
     assert (tmp_path / "policy.toml").read_bytes() == before
 
 
+def test_a_target_with_too_many_values_is_refused_by_init(called: Called, tmp_path: Path) -> None:
+    rows = [f"{k % 7},{k * 1.5},{k * 2.5}" for k in range(60)]
+    (tmp_path / "cases.csv").write_text(lines("age,amount,loss", *rows), encoding="utf-8")
+    code, words = called("init", "cases.csv", "--target", "loss")
+    assert (code, "'loss', has 60 distinct values" in words) == (2, True)
+    assert not (tmp_path / "policy.toml").exists()
+
+
+def test_prices_in_another_unit_than_rewards_are_warned_about(
+    called: Called, tmp_path: Path
+) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "prices.toml").write_text("income = 5\n", encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--target", "outcome", "--policy", "prices.toml")
+    assert code == 0, words
+    assert "No rewards are given, so a correct prediction earns 1" in words
+
+
 def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     code, words = called("worth", "cases.csv")

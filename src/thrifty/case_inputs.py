@@ -25,7 +25,7 @@ def free_codes(problem: Problem, values: Mapping[str, Any] | None) -> dict[int, 
         if name not in problem.feature_names:
             raise InvalidField(f"free.{name}", _unknown("feature", problem.feature_names))
         place = problem.feature_index(name)
-        if value is not None or problem.features[place].missing is not None:
+        if not _is_missing(value) or problem.features[place].missing is not None:
             codes[place] = _code(problem, place, value, "free")
     return dict(sorted(codes.items()))
 
@@ -35,7 +35,7 @@ def require_free(problem: Problem, names: Iterable[str], given: Mapping[str, Any
     for name in names:
         known = given is not None and name in given
         missing = problem.features[problem.feature_index(name)].missing
-        if given is None or not known or (given[name] is None and missing is None):
+        if given is None or not known or (_is_missing(given[name]) and missing is None):
             raise InvalidField(
                 f"free.{name}",
                 "policy.toml declares this feature as free, so every case needs its value: give "
@@ -82,7 +82,7 @@ def parse_purchase(
     for name, value in values.items():
         if name not in asked:
             raise _not_asked(problem, name, asked, f"values.{name}")
-        if value is not None:
+        if not _is_missing(value):
             codes[asked[name]] = _code(problem, asked[name], value, "values")
     if unavailable:
         _require_unavailable(problem, unavailable, codes, asked)
@@ -175,6 +175,11 @@ def _mapping(given: Any, field: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise InvalidField(field, f"{given!r} is not a mapping: give {{feature: ...}}.")
     return given
+
+
+def _is_missing(value: Any) -> bool:
+    """Return True for None and NaN."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _code(problem: Problem, place: int, value: Any, field: str) -> int:

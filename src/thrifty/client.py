@@ -1,14 +1,14 @@
 """Clients of a decision service: `Client`, and `AsyncClient` for asyncio.
 
-Every write has its own idempotency key and is repeated under that key for some seconds until the
-service has answered, so nothing is decided, paid or learnt twice.
+Each write has an idempotency key. If the connection is lost, the client repeats the request with
+the same key, so that no decision is made twice and no reward is learnt twice.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -21,24 +21,28 @@ from thrifty.client_requests import Call, RewardReceipt
 __all__ = ["AsyncClient", "Case", "Client", "RewardReceipt"]
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Callable[..., Any])
 
 
 class Client:
-    """Asks a decision service, with the methods of `Agent`.
+    """Client of a decision service, with the methods of `Agent`.
+
+    Values may be Python or numpy numbers; NaN is the same as None. Use the client in a `with`
+    statement, or close it.
 
     Parameters
     ----------
     url : str
         Address of the service.
     policy : str, optional
-        The policy to ask, if the service has several.
+        Name of the policy, if the service has several.
     key : str, optional
-        An API key, if the service needs one.
+        API key, if the service needs one.
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     retries : int
-        How often a request is repeated when the connection is lost or the service cannot write;
-        8 times take about 7 s.
+        How often a request is repeated if the connection is lost or the service cannot write.
+        The default of 8 takes about 7 seconds.
 
     Examples
     --------
@@ -77,19 +81,19 @@ class Client:
         Parameters
         ----------
         free : mapping, optional
-            Values that are known without paying, by feature.
+            Values that are known for free, by feature.
         available : iterable of str, optional
-            The actions to choose from if nothing is to be bought; None means all.
+            The actions to choose from if nothing is bought. Default: all actions.
         policy : str, optional
-            The policy to ask; by default the client's, or the only one of the service, which a
-            key with the scope `read` can find out.
+            Name of the policy. Default: the policy of the client, or the only one of the service;
+            finding that one needs a key with the scope `read`.
         key : str, optional
-            Idempotency key; by default a new one.
+            Idempotency key. Default: a new one.
 
         Returns
         -------
         Case
-            What to buy or, if nothing, the action.
+            The features to buy or, if there are none, the action.
         """
         if policy is None and self._policy is None:
             self._policy = self._call(client_requests.single_policy())
@@ -104,25 +108,25 @@ class Client:
         available: Iterable[str] | None = None,
         key: str | None = None,
     ) -> Case:
-        """Report what came of a purchase.
+        """Report the result of a purchase.
 
         Parameters
         ----------
         case : Case or str
             The case, or its id.
-        values : mapping
-            Values by feature. What could not be had is left out or None.
-        costs : mapping
-            What was paid, by feature or by bundle. What is left out cost its list price.
+        values : mapping, optional
+            Values by feature. Leave out a value that is unavailable, or set it to None.
+        costs : mapping, optional
+            What was paid, by feature or by bundle. Default: the list prices.
         available : iterable of str, optional
-            The actions to choose from; None means all.
+            The actions to choose from. Default: all actions.
         key : str, optional
-            Idempotency key; by default a new one.
+            Idempotency key. Default: a new one.
 
         Returns
         -------
         Case
-            What to buy next or, if nothing, the action.
+            The features to buy next or, if there are none, the action.
         """
         return self._call(client_requests.observe(case, values, costs, available, key))
 
@@ -134,39 +138,81 @@ class Client:
         outcome: str | None = None,
         key: str | None = None,
     ) -> RewardReceipt:
-        """Report what came of the action.
+        """Report the reward of a case, or its outcome.
 
         Parameters
         ----------
         case : Case or str
             The case, or its id.
         reward : float, optional
-            In money, within the policy's range of rewards.
+            The reward in money, within the range of the policy.
         outcome : str, optional
-            What turned out to be true; the reward follows from it.
+            The outcome, which determines the reward.
         key : str, optional
-            Idempotency key; by default a new one.
+            Idempotency key. Default: a new one.
 
         Returns
         -------
         RewardReceipt
+            How the service uses the reward.
         """
         return self._call(client_requests.tell(case, reward, outcome, key))
 
     def abandon(self, case: Case | str, *, key: str | None = None) -> None:
-        """Close a case whose reward will never come; the policy learns nothing from it."""
+        """Close a case that will never get a reward; the policy learns nothing from it.
+
+        Parameters
+        ----------
+        case : Case or str
+            The case, or its id.
+        key : str, optional
+            Idempotency key. Default: a new one.
+        """
         self._call(client_requests.abandon(case, key))
 
     def case(self, case: Case | str) -> Case:
-        """Return what to do next in a case."""
+        """Return the next step of a case.
+
+        Parameters
+        ----------
+        case : Case or str
+            The case, or its id.
+
+        Returns
+        -------
+        Case
+            The features to buy now or, if there are none, the action.
+        """
         return self._call(client_requests.get_case(case))
 
     def explain(self, case: Case | str) -> dict[str, Any]:
-        """Return everything known of a case, and why it was decided as it was."""
+        """Return the full history of a case, and the reasons for its decisions.
+
+        Parameters
+        ----------
+        case : Case or str
+            The case, or its id.
+
+        Returns
+        -------
+        dict
+            The response of `GET /v1/cases/{case}`.
+        """
         return self._call(client_requests.explain(case))
 
     def policy(self, name: str) -> dict[str, Any]:
-        """Return what a policy is and what it has done so far."""
+        """Return a policy as declared, and its totals so far.
+
+        Parameters
+        ----------
+        name : str
+            Name of the policy.
+
+        Returns
+        -------
+        dict
+            The response of `GET /v1/policies/{policy}`.
+        """
         return self._call(client_requests.get_policy(name))
 
     def close(self) -> None:
@@ -201,21 +247,27 @@ class Client:
             raise client_requests.unreachable_error(error, call.key) from error
 
 
+def _documented_in_client(method: M) -> M:
+    """Give a method the docstring of the method of `Client` with the same name."""
+    method.__doc__ = getattr(Client, method.__name__).__doc__
+    return method
+
+
 class AsyncClient:
-    """Asks a decision service from asyncio; see `Client`, which has the same methods.
+    """Client of a decision service for asyncio, with the methods of `Client` as coroutines.
 
     Parameters
     ----------
     url : str
         Address of the service.
     policy : str, optional
-        The policy to ask, if the service has several.
+        Name of the policy, if the service has several.
     key : str, optional
-        An API key, if the service needs one.
+        API key, if the service needs one.
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     retries : int
-        How often a request is repeated.
+        How often a request is repeated if the connection is lost or the service cannot write.
     """
 
     def __init__(
@@ -230,6 +282,7 @@ class AsyncClient:
         self._http = httpx.AsyncClient(base_url=url, timeout=timeout, trust_env=False)
         self._policy, self._key, self._retries = policy, key, retries
 
+    @_documented_in_client
     async def ask(
         self,
         *,
@@ -238,13 +291,14 @@ class AsyncClient:
         policy: str | None = None,
         key: str | None = None,
     ) -> Case:
-        """Open a case; see `Client`."""
+        """Open a case; see `Client.ask`."""
         if policy is None and self._policy is None:
             self._policy = await self._call(client_requests.single_policy())
         return await self._call(
             client_requests.ask(policy or str(self._policy), free, available, key)
         )
 
+    @_documented_in_client
     async def observe(
         self,
         case: Case | str,
@@ -254,9 +308,10 @@ class AsyncClient:
         available: Iterable[str] | None = None,
         key: str | None = None,
     ) -> Case:
-        """Report what came of a purchase; see `Client`."""
+        """Report the result of a purchase; see `Client.observe`."""
         return await self._call(client_requests.observe(case, values, costs, available, key))
 
+    @_documented_in_client
     async def tell(
         self,
         case: Case | str,
@@ -265,23 +320,27 @@ class AsyncClient:
         outcome: str | None = None,
         key: str | None = None,
     ) -> RewardReceipt:
-        """Report what came of the action; see `Client`."""
+        """Report the reward of a case, or its outcome; see `Client.tell`."""
         return await self._call(client_requests.tell(case, reward, outcome, key))
 
+    @_documented_in_client
     async def abandon(self, case: Case | str, *, key: str | None = None) -> None:
-        """Close a case whose reward will never come; the policy learns nothing from it."""
+        """Close a case that will never get a reward; see `Client.abandon`."""
         await self._call(client_requests.abandon(case, key))
 
+    @_documented_in_client
     async def case(self, case: Case | str) -> Case:
-        """Return what to do next in a case."""
+        """Return the next step of a case; see `Client.case`."""
         return await self._call(client_requests.get_case(case))
 
+    @_documented_in_client
     async def explain(self, case: Case | str) -> dict[str, Any]:
-        """Return everything known of a case, and why it was decided as it was."""
+        """Return the full history of a case; see `Client.explain`."""
         return await self._call(client_requests.explain(case))
 
+    @_documented_in_client
     async def policy(self, name: str) -> dict[str, Any]:
-        """Return what a policy is and what it has done so far."""
+        """Return a policy and its totals so far; see `Client.policy`."""
         return await self._call(client_requests.get_policy(name))
 
     async def close(self) -> None:

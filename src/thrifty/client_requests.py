@@ -26,6 +26,7 @@ from thrifty.errors import (
     UnknownName,
     UnknownRound,
 )
+from thrifty.json_values import to_json_value
 
 T = TypeVar("T")
 
@@ -114,14 +115,15 @@ def _quoted(name: str) -> str:
 def _write(
     path: str, body: Mapping[str, Any], read: Callable[[Any], T], key: str | None
 ) -> Call[T]:
+    plain = to_json_value(body, allow_nan=True)  # numpy numbers become Python numbers
     try:
-        json.dumps(body, allow_nan=False)
+        json.dumps(plain, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"{dict(body)!r} cannot be sent ({error}): give text and finite numbers, and None for "
             "values that could not be obtained."
         ) from error
-    return Call("POST", path, read, body, key or uuid.uuid4().hex)
+    return Call("POST", path, read, plain, key or uuid.uuid4().hex)
 
 
 def ask(
@@ -131,7 +133,7 @@ def ask(
     key: str | None,
 ) -> Call[Case]:
     """Open a case."""
-    body = {"free": dict(free or {}), "available": _names(available)}
+    body = {"free": _values(free), "available": _names(available)}
     return _write(f"/v1/policies/{_quoted(policy)}/cases", body, _case, key)
 
 
@@ -144,7 +146,7 @@ def observe(
 ) -> Call[Case]:
     """Report the result of a purchase."""
     body = {
-        "values": dict(values or {}),
+        "values": _values(values),
         "costs": dict(costs or {}),
         "available": _names(available),
     }
@@ -191,6 +193,11 @@ def single_policy() -> Call[str]:
 
 def _path(case: Case | str) -> str:
     return f"/v1/cases/{_quoted(str(case.id if isinstance(case, Case) else case))}"
+
+
+def _values(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return values with None for NaN, as `Agent` reads them."""
+    return {name: None if value != value else value for name, value in dict(values or {}).items()}
 
 
 def _names(names: Iterable[str] | None) -> list[str] | None:

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +12,7 @@ import pytest
 from experiments.small_experiments import SPEC, THRIFTY, files_below, written
 from thrifty.experiments.executors import POLARS_THREADS, ProcessExecutor
 from thrifty.experiments.runner import CACHE_FOLDER
-
-LIMIT = 180  # compiling takes long if it is the first time
+from waiting import LIMIT, wait_until
 
 
 def test_an_interrupt_of_processes_keeps_what_is_finished(tmp_path: Path) -> None:
@@ -60,7 +58,4 @@ def test_workers_use_one_polars_thread_by_default(
 
 
 def wait_for_runs(folder: Path) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not list(folder.glob("[!.]*.parquet")):
-        assert time.monotonic() < deadline, "no run has finished"
-        time.sleep(0.02)
+    wait_until(lambda: list(folder.glob("[!.]*.parquet")), "the end of a run")

@@ -24,6 +24,7 @@ from thrifty.experiments.spec import Entry, Experiment, find
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.simulation import simulate
+from waiting import LIMIT, wait_until
 
 
 def number_bytes(results: Results) -> bytes:
@@ -271,9 +272,7 @@ def finished(out: Path) -> int:
 
 def wait_for_more(process: "subprocess.Popen[bytes]", out: Path, before: int) -> None:
     """Wait until a new cell is there, or the process is done."""
-    deadline = time.monotonic() + 60
-    while process.poll() is None and finished(out) == before and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_until(lambda: process.poll() is not None or finished(out) != before, "a new cell")
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_table(tmp_path: Path) -> None:
@@ -306,7 +305,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
     ).stdout.split()
     for worker in workers[:1]:
         os.kill(int(worker), signal.SIGKILL)
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=LIMIT) == 0
     require_same(run(experiment, tmp_path / "whole", workers=1), read_results(out / "long"))
 
 

@@ -90,7 +90,7 @@ class EngineHarness:
 
     async def settled(self) -> None:
         """Wait until everything written is fold_log."""
-        await until(lambda: not self.engine.store.read(self.engine.position, 1))
+        await until(lambda: not self.engine.store.log.read(self.engine.position, 1))
 
 
 QUICK = EngineSettings(tick=0.01, poll=0.005, patience=20.0)

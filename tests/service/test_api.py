@@ -1,18 +1,23 @@
 """The contract, over a socket."""
 
 import json
+import math
 import os
 import re
 import shutil
 import socket
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import httpx
+import numpy as np
 import pytest
 
 from service.conftest import in_a_thread
+from service.engines import spec_of
 from small_service import policy_file, post, run_apart, served
+from thrifty import Agent
 from thrifty.client import AsyncClient, Case, Client
 from thrifty.errors import (
     InvalidField,
@@ -150,7 +155,7 @@ def test_limits(running: httpx.Client) -> None:
     deep = running.post(path, content=b'{"free": ' + b"[" * 2000, headers=head)
     assert (deep.status_code, deep.json()["message"]) == (
         422,
-        "body: it is nested more than 8 deep: flatten it.",
+        "body: it is nested more than 8 levels deep: flatten it.",
     )
     many = {"free": {f"f{k}": "x" for k in range(300)}}
     assert post(running, path, many).json()["field"] == "free"
@@ -306,6 +311,20 @@ def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
 def test_what_json_does_not_have_is_not_sent(reward: float) -> None:
     with Client("http://127.0.0.1:9", retries=0) as client, pytest.raises(InvalidInput):
         client.tell("case", reward)
+
+
+def test_the_client_takes_what_an_agent_takes(running: httpx.Client) -> None:
+    """Numpy's numbers, and NaN for a value that is unavailable."""
+    agent, reward = Agent.from_spec(spec_of()), cast(Any, np.int64(3))
+    with Client(str(running.base_url), "lending") as client:
+        for user in (client, agent):
+            case = user.ask(free={"age": np.int64(44)})
+            values = {"income": "low", "history": math.nan}
+            costs: Any = {name: np.float32(0.5) for name in case.buy}
+            case = user.observe(case, {name: values[name] for name in case.buy}, costs)
+            user.tell(case, reward)
+        with pytest.raises(InvalidInput):
+            client.ask(free={"age": math.inf})
 
 
 def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,15 @@
 
 import json
 import sqlite3
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from in_process import thrifty
 from service.engines import QUICK, EngineHarness, read_spec, run_with_engine
-from small_service import THRIFTY, policy_file, run_apart
+from small_service import policy_file, run_apart
 from thrifty import Agent
 from thrifty.service.audit import audit, fold_log
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -21,11 +21,6 @@ from thrifty.service.projection import Projection
 from thrifty.service.replay import replay
 from thrifty.service.snapshots import prepare_snapshot
 from thrifty.service.stores import open_store
-
-
-def thrifty(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [str(THRIFTY), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 async def busy(harness: EngineHarness) -> None:
@@ -63,14 +58,14 @@ def test_a_true_log(store_address: str) -> None:
 def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
     """Every look at the log's end shows five events more than the one before."""
     opened = open_store(str(store), read_only=True)
-    (spec,), whole, shown = opened.specs(), opened.read(START, 1000), 45
+    (spec,), whole, shown = opened.policies.specs(), opened.log.read(START, 1000), 45
     projection = Projection(spec)
     for event in whole[:40]:
         projection.apply(event)
     snapshot = prepare_snapshot(projection, opened.id, whole[39])()
     decided = [
         decision
-        for decision in opened.decisions(spec)
+        for decision in opened.index.decisions(spec)
         if decision[0].position <= whole[44].position
     ]
 
@@ -81,9 +76,9 @@ def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opened, "read", read)
-        patch.setattr(opened, "decisions", lambda _: iter(decided))
-        patch.setattr(opened, "snapshots", lambda _: iter([snapshot]))
+        patch.setattr(opened.log, "read", read)
+        patch.setattr(opened.index, "decisions", lambda _: iter(decided))
+        patch.setattr(opened.snapshots, "load", lambda _: iter([snapshot]))
         found = audit(opened, spec)
     assert (found.difference, found.events, found.snapshots) == (None, 45, 1)
     opened.close()
@@ -98,10 +93,10 @@ def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
         ("observed", {"action_values": [0.0, 0.0]}, "action_values"),
         ("settled", {"reward": 100.0}, "reward is 100.0"),
         ("rewarded", {"use": "extra"}, "use is 'extra'"),
-        ("rewarded", {"reward": 99999.0}, "not usable (InvalidField"),
-        ("rewarded", {"reward": None}, "cannot have happened"),
-        ("observed", {"costs": [0.4]}, "cannot have happened"),
-        ("observed", {"values": 3}, "cannot have happened"),
+        ("rewarded", {"reward": 99999.0}, "not valid (InvalidField"),
+        ("rewarded", {"reward": None}, "is not valid"),
+        ("observed", {"costs": [0.4]}, "is not valid"),
+        ("observed", {"values": 3}, "is not valid"),
     ],
 )
 def test_a_changed_event_is_named(
@@ -119,9 +114,9 @@ def test_a_changed_event_is_named(
     if done.returncode == 1:
         assert f"FIRST DIFFERENCE: event {seq}, case {case}: " in done.stdout
         assert says in done.stdout
-    else:  # what cannot have happened at all is not even fold_log
+    else:  # an invalid event cannot be applied at all
         assert done.returncode == 2
-        assert "cannot have happened" in done.stderr
+        assert "is not valid" in done.stderr
 
 
 def test_an_event_that_was_cut_short_is_named(store: Path) -> None:
@@ -130,7 +125,7 @@ def test_an_event_that_was_cut_short_is_named(store: Path) -> None:
     database.close()
     done = thrifty("audit", store)
     assert done.returncode == 2
-    assert done.stderr.startswith("thrifty: event 1 cannot have happened")
+    assert done.stderr.startswith("thrifty: event 1 is not valid")
 
 
 def test_a_changed_reward_shows_in_a_later_decision(store: Path) -> None:
@@ -159,7 +154,7 @@ def test_the_log_as_a_table_and_a_fresh_policy_taught_by_it(store: Path, tmp_pat
     assert table["learnt"].sum() == found["learnt"]
     policy = policy_file(tmp_path, name="fresh", more="# taught by the log")
     taught = thrifty("replay", log, policy, "--of", "lending", "--save", tmp_path / "agent.npz")
-    assert f"fresh: {found['learnt']} rounds learnt of 24 cases" in taught.stdout, taught.stderr
+    assert f"fresh: learnt {found['learnt']} rounds from 24 cases" in taught.stdout, taught.stderr
     assert Agent.load(tmp_path / "agent.npz").policy.rounds == found["learnt"]
     warm = policy_file(tmp_path, name="warm", more='agent = "agent.npz"')
     assert read_spec(warm).agent is not None
@@ -175,21 +170,21 @@ def test_a_policy_that_the_log_does_not_have_is_refused(store: Path, tmp_path: P
     taught = thrifty("replay", log, policy, "--of", "lendng", "--save", agent)
     assert taught.returncode == 2
     assert "has no events of default/lendng" in taught.stderr
-    assert "it has default/lending." in taught.stderr
+    assert "its policies are default/lending." in taught.stderr
     assert not agent.exists()
     audited = thrifty("audit", store, "--policy", "lendng")
     assert audited.returncode == 2
-    assert "no policy 'lendng', so nothing was audited: it has lending." in audited.stderr
+    assert "no policy 'lendng', so nothing was audited: its policies are lending." in audited.stderr
 
 
 def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
     opened = open_store(str(store), read_only=True)
-    spec = opened.specs()[0]
+    spec = opened.policies.specs()[0]
     wanted = fold_log(opened, spec)
-    assert export(opened, tmp_path / "log.parquet") == opened.count()
+    assert export(opened, tmp_path / "log.parquet") == opened.index.count()
     opened.close()
     done = replay(spec, exported_events(tmp_path / "log.parquet", "lending"), tmp_path / "a.npz")
-    assert (done.learnt, done.cases) == (wanted.model.learnt, 24)
+    assert (done.learnt, done.cases) == (wanted.model.rounds_learnt, 24)
     assert (done.reward, done.spend) == (wanted.totals.reward, wanted.totals.spend)
     assert done.same_purchase == 24  # the same policy with the same seed
     state, taught = wanted.model.policy.get_state(), Agent.load(tmp_path / "a.npz").policy
@@ -243,7 +238,7 @@ def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
         assert (done.learnt, done.reward) == (rounds, reward)
     mine = policy_file(tmp_path, more='tenant = "one"')
     taught = thrifty("replay", tmp_path / "log", mine, "--save", tmp_path / "agent.npz")
-    assert "lending: 1 rounds learnt of 1 cases" in taught.stdout
+    assert "lending: learnt 1 rounds from 1 cases" in taught.stdout
 
 
 def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:
@@ -253,7 +248,7 @@ def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert done.stderr.startswith("thrifty: ")
         assert len(done.stderr.strip().splitlines()) == 1
-    assert "file.db is no database" in done.stderr
+    assert "file.db is not a database" in done.stderr
     served = thrifty("serve", "--store", tmp_path / "file.db")
-    assert "file.db is no database" in served.stderr
+    assert "file.db is not a database" in served.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["file.db"]  # not even a lock beside it

@@ -16,7 +16,6 @@ import ladder
 from postgres_server import PostgresServer
 from service.engines import QUICK, Clock, EngineHarness, run_with_engine, spec_of
 from small_service import run_apart
-from thrifty import policies
 from thrifty.case_record import CaseRecord, PurchaseResult
 from thrifty.errors import (
     BrokenLog,
@@ -31,6 +30,7 @@ from thrifty.errors import (
 )
 from thrifty.kernels.runtime import single_call
 from thrifty.kernels.runtime.steps import STEPS
+from thrifty.policies import policy_named
 from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -52,7 +52,7 @@ def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
         assert acted.body["action"] in ("decline", "approve")
         assert await harness.reward(opened.case, 100.0) == "learnt"
         await harness.settled()
-        assert harness.projection.model.learnt == 1
+        assert harness.projection.model.rounds_learnt == 1
         assert not harness.projection.cases
         totals = harness.projection.totals
         assert (totals.reward, totals.spend, totals.gain) == (100.0, 4.0, 96.0)
@@ -64,7 +64,7 @@ def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
     run_with_engine(store_address, scenario)
 
 
-def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> None:
+def test_an_engine_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> None:
     address = postgres.new_database()
     broken = (
         "INSERT INTO events (tenant, policy, case_id, step, kind, at, body) "
@@ -79,9 +79,9 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
             connection.execute(broken)
         await until(lambda: not harness.engine.ready)
         await harness.open()  # what can be written does not make it whole
-        await harness.engine._look_after()
+        await harness.engine._maintain()
         assert not harness.engine.ready
-        assert "cannot be followed" in harness.engine.problem
+        assert "the log cannot be read" in harness.engine.problem
         with psycopg.connect(address) as connection:
             connection.execute("DELETE FROM events WHERE case_id = 'x'")
         await until(lambda: harness.engine.ready)
@@ -89,10 +89,10 @@ def test_a_desk_that_cannot_read_on_is_not_ready(postgres: PostgresServer) -> No
     run_with_engine(address, scenario)
 
 
-def test_a_repeated_request_does_not_make_a_broken_desk_ready(tmp_path: Path) -> None:
+def test_a_repeated_request_does_not_make_a_broken_engine_ready(tmp_path: Path) -> None:
     async def scenario(harness: EngineHarness) -> None:
         before = await harness.engine.open_case("default", "lending", NewCase({}), "once", "r")
-        harness.engine.store.append(
+        harness.engine.store.log.append(
             [replace(before, case="nowhere", step=3, kind="observed", key=None)]
         )
         with pytest.raises(BrokenLog, match="which is not open"):
@@ -134,8 +134,8 @@ def test_a_desk_that_stops_answers_everybody(store_address: str) -> None:
             events = await asyncio.gather(*asked)
         assert not engine.ready
         store = open_store(store_address)
-        assert store.count() == 3
-        assert set(store.cases([event.case for event in events])) == {
+        assert store.index.count() == 3
+        assert set(store.index.cases([event.case for event in events])) == {
             event.case for event in events
         }
         store.close()
@@ -221,8 +221,8 @@ def test_the_same_key_gives_the_same_answer(store_address: str) -> None:
         together = [engine.open_case("default", "lending", free, "many", "r") for _ in range(20)]
         assert len({event.case for event in await asyncio.gather(*together)}) == 1
         await harness.settled()
-        assert engine.store.count() == 4
-        assert harness.projection.model.learnt == 1
+        assert engine.store.index.count() == 4
+        assert harness.projection.model.rounds_learnt == 1
 
     run_with_engine(store_address, scenario)
 
@@ -254,9 +254,9 @@ def test_open_cases_are_bounded(tmp_path: Path) -> None:
 def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The state is a function of the rounds learnt, whoever asked what in between."""
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
     for name in ("epsilon-greedy", "ladder", "linucb", "scout", "sim-oos", "ucb1", "uniform"):
-        assert name in policies.POLICIES
+        policy_named(name)  # which must be registered
         spec = spec_of(policy=name)
         if name == "sim-oos":
             spec = _priced(spec)
@@ -317,7 +317,7 @@ def test_reasons_are_told_in_money(tmp_path: Path) -> None:
             await harness.reward(await harness.acted(), -390.0)
         case = await harness.acted()
         view = case_view(*await harness.engine.case("default", case))
-        own = harness.engine.store.cases([case])[case][0].body["reasons"]["considered"]
+        own = harness.engine.store.index.cases([case])[case][0].body["reasons"]["considered"]
         told = view["explain"]["reasons"]["considered"]
         assert [row["features"] for row in told] == [row["features"] for row in own]
         for mine, theirs in zip(told, own, strict=True):
@@ -331,17 +331,17 @@ def test_reasons_are_told_in_money(tmp_path: Path) -> None:
     run_with_engine(tmp_path / "store.db", scenario, policy="scout")
 
 
-def test_one_bad_batch_does_not_stop_the_desk(store_address: str) -> None:
+def test_one_bad_batch_does_not_stop_the_engine(store_address: str) -> None:
     """What nobody thought of is refused like anything else, and the next request is answered."""
 
     async def scenario(harness: EngineHarness) -> None:
-        append = harness.engine.store.append
+        append = harness.engine.store.log.append
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(harness.engine.store, "append", _impossible)
+            patch.setattr(harness.engine.store.log, "append", _impossible)
             with pytest.raises(RuntimeError, match="nobody thought of this"):
                 await asyncio.wait_for(harness.open(), LIMIT)
             assert not harness.engine.ready
-        assert harness.engine.store.append == append
+        assert harness.engine.store.log.append == append
         async with asyncio.timeout(LIMIT):
             await harness.reward(await harness.acted(), 1.0)
         await until(lambda: harness.engine.ready)

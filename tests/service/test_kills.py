@@ -73,5 +73,5 @@ def test_a_desk_that_was_killed_answers_the_same_key_as_before(tmp_path: Path) -
         assert client.policy("lending")["open"] == 1
     service.stop()
     reader = open_store(str(store), read_only=True)
-    assert fold_log(reader, reader.specs()[0]).totals.counts == {"opened": 1}
+    assert fold_log(reader, reader.policies.specs()[0]).totals.counts == {"opened": 1}
     reader.close()

@@ -29,7 +29,6 @@ from postgres_server import PostgresServer
 from service.engines import DAY, QUICK, Clock, EngineHarness, parse_spec
 from service.lives import HIGH, HIGHEST, LOW, LOWEST, PAYS, Life, Loop, Place, Rules
 from small_service import OUTCOMES, ladder_text
-from thrifty import policies
 from thrifty.errors import InvalidField, KeyReused, RoundError, ThriftyError
 from thrifty.service.audit import audit
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -363,7 +362,7 @@ class Lives(RuleBasedStateMachine):
     def the_watch_looks(self, data: st.DataObject) -> None:
         del data
         at = self._now
-        self.loop.run(self.harness.engine._look_after())
+        self.loop.run(self.harness.engine._maintain())
         for life in self.lives.values():
             if life.status != "closed" and life.deadline < at:
                 self.counts["expired"] += not life.noted
@@ -399,7 +398,7 @@ class Lives(RuleBasedStateMachine):
         self.loop.run(self.harness.settled())
         projection: Projection = self.harness.projection
         learnt = [case.learnt for case in self.lives.values() if case.learnt is not None]
-        assert projection.model.learnt == len(learnt)
+        assert projection.model.rounds_learnt == len(learnt)
         assert projection.totals.counts == +self.counts
         assert projection.totals.reward == pytest.approx(sum(learnt))
         assert projection.totals.spend == pytest.approx(self.spend)
@@ -421,7 +420,7 @@ def test_the_life_cycle(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
     monkeypatch.setattr(
         "thrifty.service.engine.new_case_id", lambda _: f"{next(machine.names):028}"
     )

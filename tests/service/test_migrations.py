@@ -9,9 +9,9 @@ import signal
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
-from threading import Timer
 
 import psycopg
 import pytest
@@ -23,7 +23,6 @@ import ladder
 from postgres_server import PostgresServer
 from service.engines import Clock, EngineHarness, parse_spec, run_with_engine, spec_of
 from small_service import policy_text
-from thrifty import policies
 from thrifty.errors import StoreError, UnsupportedVersion
 from thrifty.service.audit import audit, fold_log
 from thrifty.service.engine import Engine
@@ -33,10 +32,11 @@ from thrifty.service.migrations import upgrade
 from thrifty.service.projection import Projection
 from thrifty.service.replay import replay
 from thrifty.service.standby import get_ready
-from thrifty.service.stores import Store, open_store
+from thrifty.service.stores import open_store
 from thrifty.service.stores.checks import draft
 from thrifty.service.stores.schema import REVISION, metadata
 from thrifty.service.stores.sqlite import SqliteStore
+from waiting import wait_until
 
 FOLDER = Path(__file__).parent / "databases"
 DATABASES = sorted([*FOLDER.glob("*.db"), *FOLDER.glob("*.sql")])
@@ -54,7 +54,7 @@ RULE = 'deadline = "1d"\nlearn_late = true'
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
 
 
 def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
@@ -83,15 +83,15 @@ def test_it_is_upgraded_and_its_log_holds(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     store = open_store(restored(path, tmp_path, request))
-    spec = store.specs()[0]
+    spec = store.policies.specs()[0]
     found = audit(store, spec)
     assert found.difference is None
     assert (found.events, found.decisions, found.learnt) == KNOWN[path.name]
     assert Engine(store).projection("default", "lending").digest() == fold_log(store, spec).digest()
-    (new,) = store.append([draft("new")])
-    assert store.read(START)[-1] == new
-    assert store.count() == found.events + 1
-    assert {event.kind for event in store.read(START)} <= set(KINDS)
+    (new,) = store.log.append([draft("new")])
+    assert store.log.read(START)[-1] == new
+    assert store.index.count() == found.events + 1
+    assert {event.kind for event in store.log.read(START)} <= set(KINDS)
     store.close()
 
 
@@ -99,9 +99,9 @@ def test_a_log_of_release_0_1_is_the_same_state(tmp_path: Path) -> None:
     """Bit for bit: free values were bought for 0, and nobody saw them before the purchase."""
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
-    (spec,) = store.specs()
+    (spec,) = store.policies.specs()
     assert fold_log(store, spec).digest() == STATE
-    store.require_unchanged(parse_spec(tomllib.loads(_file_of_release_0_1())))
+    store.policies.require_unchanged(parse_spec(tomllib.loads(_file_of_release_0_1())))
     done = replay(spec, exported_events(FOLDER / "0001-free.parquet", "lending"))
     wanted = fold_log(store, spec).totals
     assert (done.learnt, done.cases) == (25, 30)
@@ -114,7 +114,7 @@ def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
     """They keep the contract under which they were opened; new ones have the new one."""
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
-    (spec,) = store.specs()
+    (spec,) = store.policies.specs()
     projection = fold_log(store, spec)
     store.close()
     waiting, acted = _by_status(projection, "open"), _by_status(projection, "acted")
@@ -126,7 +126,7 @@ def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
             buy = harness.projection.cases[case].buy
             event = await harness.observe(case, {name: values[name] for name in buy})
             assert event.body["action"]
-            assert harness.projection.cases[case].former
+            assert harness.projection.cases[case].is_legacy
             seen = harness.projection.cases[case].observation()
             assert seen.costs[2] == 0.0  # the free value was bought for 0
             await harness.reward(case, 1.0)
@@ -138,7 +138,7 @@ def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
         assert seen.free.tolist() == [False, False, True]
         await harness.reward(new.case, 1.0)
         await harness.settled()
-        assert harness.projection.model.learnt == 25 + 4
+        assert harness.projection.model.rounds_learnt == 25 + 4
 
     clock = Clock(max(case.opened.at for case in projection.cases.values()))
     run_with_engine(tmp_path / "store.db", scenario, clock=clock, text=_file_of_release_0_1())
@@ -151,7 +151,7 @@ def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
 def test_late_rewards_for_cases_of_release_0_1(tmp_path: Path) -> None:
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
-    (spec,) = store.specs()
+    (spec,) = store.policies.specs()
     projection = fold_log(store, spec)
     store.close()
     (case,) = _by_status(projection, "acted")
@@ -187,7 +187,7 @@ def test_a_dump_of_a_server_that_had_counted_further(
         open_store(url, read_only=True)
     for _ in range(2):  # the second time there is nothing left to do
         store = open_store(url)
-        spec = store.specs()[0]
+        spec = store.policies.specs()[0]
         assert audit(store, spec).learnt == KNOWN[f"{REVISION}.sql"][2]
         assert audit(store, spec).difference is None
         assert (
@@ -203,13 +203,13 @@ def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> 
     url = postgres.new_database()
     store = open_store(url)
     for k in range(5):
-        store.append([draft(f"c{k}")])
+        store.log.append([draft(f"c{k}")])
     store.close()
     with psycopg.connect(url) as connection:
         connection.execute('UPDATE events SET "transaction" = 1000000000000 - seq')
     store = open_store(url)
-    (new,) = store.append([draft("new")])
-    found = store.read(START)
+    (new,) = store.log.append([draft("new")])
+    found = store.log.read(START)
     assert [event.case for event in found] == ["c4", "c3", "c2", "c1", "c0", "new"]
     assert [tuple(event.position) for event in found[:5]] == [(0, k) for k in range(1, 6)]
     assert found[-1] == new
@@ -221,26 +221,40 @@ def test_a_long_log_of_another_server_may_take_its_time(
 ) -> None:
     """What a request is given would not do, and trying again would not help."""
     monkeypatch.setattr(
-        "thrifty.service.stores.postgres.SERVICE_OPTIONS", "-c statement_timeout=1000"
+        "thrifty.service.stores.postgres.SERVICE_OPTIONS", "-c statement_timeout=1500"
     )
     url = postgres.new_database()
-    with psycopg.connect(url) as other:  # another replica makes the tables, slowly
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND wait_event = 'advisory' AND clock_timestamp() - query_start > interval '1.6 s'"
+    )
+
+    def one_waits_too_long() -> bool:
+        row = other.execute(waiting).fetchone()
+        return row is not None and row[0] == 1
+
+    with (
+        psycopg.connect(url, autocommit=True) as other,  # another replica makes the tables, slowly
+        ThreadPoolExecutor(1) as thread,
+    ):
         other.execute(f"SELECT pg_advisory_lock({upgrade._LOCK})")
-        Timer(1.5, other.execute, ["SELECT pg_advisory_unlock_all()"]).start()
-        store = open_store(url)
-    store.append([draft("old")])
+        opening = thread.submit(open_store, url)
+        wait_until(lambda: opening.done() or one_waits_too_long(), "the replica that waits")
+        other.execute("SELECT pg_advisory_unlock_all()")
+        store = opening.result()
+    store.log.append([draft("old")])
     store.close()
     with psycopg.connect(url) as connection:
         connection.execute(
             "CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS "
-            "'BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END'"
+            "'BEGIN PERFORM pg_sleep(1.6); RETURN NULL; END'"
         )
         connection.execute('UPDATE events SET "transaction" = 1000000000000')
         connection.execute("CREATE TRIGGER slow AFTER UPDATE ON events EXECUTE FUNCTION slowly()")
     store = open_store(url)
-    assert [event.case for event in store.read(START)] == ["old"]
+    assert [event.case for event in store.log.read(START)] == ["old"]
     with store.engine.connect() as connection_after:
-        assert connection_after.scalar(sa.text("SHOW statement_timeout")) == "1s"
+        assert connection_after.scalar(sa.text("SHOW statement_timeout")) == "1500ms"
     store.close()
 
 
@@ -248,7 +262,7 @@ def test_the_migrations_lead_to_the_tables_of_the_code(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     for address in (str(tmp_path / "store.db"), postgres.new_database()):
-        store: Store = open_store(address)
+        store = open_store(address)
         with store.engine.connect() as connection:
             assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         store.close()
@@ -256,14 +270,14 @@ def test_the_migrations_lead_to_the_tables_of_the_code(
 
 def test_a_store_from_the_future_is_refused(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
-    store.declare(spec_of())
+    store.policies.declare(spec_of())
     with store.engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(UnsupportedVersion, match="does not know"):
+    with pytest.raises(UnsupportedVersion, match="does not support"):
         get_ready(str(tmp_path / "store.db"), [])  # who stands by says so before it waits
     store.close()
     for read_only in (False, True):
-        with pytest.raises(UnsupportedVersion, match="does not know"):
+        with pytest.raises(UnsupportedVersion, match="does not support"):
             open_store(str(tmp_path / "store.db"), read_only=read_only)
 
 
@@ -294,5 +308,5 @@ def test_who_is_killed_while_it_makes_the_tables_leaves_nothing_behind(
     ended = subprocess.run([sys.executable, "-c", dedent(code)], check=False)
     assert ended.returncode == -signal.SIGKILL
     store = open_store(str(path))
-    assert store.count() == 0
+    assert store.index.count() == 0
     store.close()

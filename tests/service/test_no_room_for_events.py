@@ -58,8 +58,8 @@ def test_a_full_disk(tmp_path: Path) -> None:
         acknowledged.append(again.json()["case"])
         assert client.get("/v1/policies/lending").json()["open"] == len(acknowledged)
     reader = open_store(str(store), read_only=True)
-    assert sorted(reader.cases(acknowledged)) == sorted(acknowledged)
-    assert audit(reader, reader.specs()[0]).difference is None
+    assert sorted(reader.index.cases(acknowledged)) == sorted(acknowledged)
+    assert audit(reader, reader.policies.specs()[0]).difference is None
     reader.close()
 
 
@@ -101,9 +101,9 @@ def _fill_and_make_room(server: PostgresServer, folder: Path) -> None:
         assert again.status_code == 201
         acknowledged.append(again.json()["case"])
     store = open_store(url)
-    assert sorted(store.cases(acknowledged)) == sorted(acknowledged)
-    assert fold_log(store, store.specs()[0]).totals.counts == {"opened": len(acknowledged)}
-    assert audit(store, store.specs()[0]).difference is None
+    assert sorted(store.index.cases(acknowledged)) == sorted(acknowledged)
+    assert fold_log(store, store.policies.specs()[0]).totals.counts == {"opened": len(acknowledged)}
+    assert audit(store, store.policies.specs()[0]).difference is None
     store.close()
 
 

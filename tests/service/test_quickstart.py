@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from small_service import THRIFTY
+from waiting import LIMIT
 
 PAGE = Path(__file__).parents[2] / "docs" / "serve.md"
 
@@ -35,7 +36,7 @@ def test_the_quickstart_with_curl(tmp_path: Path, port: int) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=400,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"buy":["income","history"]' in done.stdout  # Scout looks at everything at first

@@ -82,10 +82,10 @@ async def _more(count: int, said: set[str], load: asyncio.Task[None]) -> None:
 def require_nothing_lost(store: Store, said: set[str]) -> None:
     """Everything acknowledged is in the log, once, was learnt once, and the log explains itself."""
     assert said
-    spec = store.specs()[0]
+    spec = store.policies.specs()[0]
     log = list(read_policy_log(store, spec))
     there = [f"{event.case} {event.kind}" for event in log]
-    assert len(there) == len(set(there)) == store.count()
+    assert len(there) == len(set(there)) == store.index.count()
     assert said <= set(there)
     proof = audit(store, spec)
     assert proof.difference is None, proof.difference
@@ -202,7 +202,7 @@ def test_a_learner_that_is_paused_and_one_that_dies(
 
 
 def wait_until_all_are_closed(store: Store) -> None:
-    wait_until(lambda: not fold_log(store, store.specs()[0]).cases, "the end of all cases")
+    wait_until(lambda: not fold_log(store, store.policies.specs()[0]).cases, "the end of all cases")
 
 
 async def _abandoned(service: Served, name: str) -> None:

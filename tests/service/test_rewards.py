@@ -6,7 +6,7 @@ import pytest
 
 from service.engines import DAY, EngineHarness, run_with_engine
 from thrifty.errors import OutOfTurn, RoundClosed
-from thrifty.service.metrics import RequestMetrics, rendered
+from thrifty.service.metrics import RequestMetrics, render_metrics
 from thrifty.service.responses import case_view
 from thrifty.service.served_policy import EngineSettings
 from waiting import until
@@ -34,7 +34,7 @@ def test_reward_rules(
         await harness.pass_deadlines()
         await harness.settled()
         assert harness.projection.totals.reward == sum(learnt)
-        assert harness.projection.model.learnt == len(learnt)
+        assert harness.projection.model.rounds_learnt == len(learnt)
         assert not harness.projection.cases
         view = case_view(*await harness.engine.case("default", case))
         assert view["learnt_reward"] == (learnt[0] if learnt else None)
@@ -56,7 +56,7 @@ def test_a_case_that_waited_with_its_reward_has_not_expired(store_address: str) 
             1,
             1,
         )
-        page = rendered(RequestMetrics(), [harness.projection]).decode()
+        page = render_metrics(RequestMetrics(), [harness.projection]).decode()
         assert 'thrifty_cases_ended_total{how="expired",policy="lending"} 1.0' in page
 
     run_with_engine(store_address, scenario, rule='rule = "last"')
@@ -80,7 +80,7 @@ def test_late_rewards_are_kept_and_learnt_if_that_is_wanted(
         assert await harness.reward(case, 50.0) == use
         assert await harness.reward(case, 60.0) == "late"
         await harness.settled()
-        assert harness.projection.model.learnt == learnt
+        assert harness.projection.model.rounds_learnt == learnt
         assert list(harness.projection.totals.late) == [case, case]
         assert harness.projection.totals.lags == [0] * 8 + [2]  # both came after more than a week
         _, found = await harness.engine.case("default", case)
@@ -110,10 +110,10 @@ def test_a_late_reward_that_comes_before_the_watch_means_the_same(
         harness.clock.at += 8 * DAY
         assert await harness.reward(case, 50.0) == use
         await harness.settled()
-        await harness.engine._look_after()
+        await harness.engine._maintain()
         await harness.settled()
         assert not harness.projection.cases
-        assert (harness.projection.model.learnt, harness.projection.totals.reward) == (
+        assert (harness.projection.model.rounds_learnt, harness.projection.totals.reward) == (
             len(learnt),
             sum(learnt),
         )
@@ -136,7 +136,7 @@ def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
             await harness.reward(abandoned, 1.0)
         await harness.settled()
         await harness.pass_deadlines()
-        assert harness.projection.model.learnt == 0
+        assert harness.projection.model.rounds_learnt == 0
         assert harness.projection.totals.counts["expired"] == 1
         assert harness.projection.totals.counts["abandoned"] == 1
 

@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Store:
         await harness.acted()
         await harness.open()
         while harness.engine.projections and not list(
-            harness.engine.store.snapshots(harness.projection.spec)
+            harness.engine.store.snapshots.load(harness.projection.spec)
         ):
             shelf = harness.engine._served["default", "lending"]
             await asyncio.sleep(0.05)
@@ -48,7 +48,7 @@ def store(tmp_path: Path) -> Store:
 
 def test_a_snapshot_is_the_state(store: Store) -> None:
     spec = spec_of()
-    data = next(store.snapshots(spec))
+    data = next(store.snapshots.load(spec))
     assert restore_snapshot(data, spec, store).digest() == fold_log(store, spec).digest()
     store.close()
 
@@ -81,7 +81,7 @@ def test_a_service_that_cannot_save_snapshots_stays_ready(
     async def scenario(harness: EngineHarness) -> None:
         for k in range(10):
             await harness.reward(await harness.acted(), float(k))
-        await until(lambda: "no snapshot of default/lending was saved" in caplog.text)
+        await until(lambda: "the snapshot of default/lending was not saved" in caplog.text)
 
     run_with_engine(tmp_path / "store.db", scenario, settings=replace(QUICK, snapshot_events=10))
     assert "not ready" not in caplog.text
@@ -89,10 +89,10 @@ def test_a_service_that_cannot_save_snapshots_stays_ready(
 
 def test_an_older_copy_of_the_log_gets_snapshots_of_its_own(store: Store) -> None:
     """Those of the lost part of the log are further on, and of no use any more."""
-    (spec,), lease = store.specs(), Lease("default/lending", "test", 1)
+    (spec,), lease = store.policies.specs(), Lease("default/lending", "test", 1)
     for seq, data in ((90, b"lost"), (95, b"lost too"), (60, b"newest"), (70, b"newer still")):
-        store.save_snapshot(spec, Position(0, seq), data, lease)
-    assert list(store.snapshots(spec)) == [b"newer still", b"newest"]
+        store.snapshots.save(spec, Position(0, seq), data, lease)
+    assert list(store.snapshots.load(spec)) == [b"newer still", b"newest"]
     store.close()
 
 
@@ -105,7 +105,8 @@ def test_a_snapshot_that_was_cut_short_is_removed(tmp_path: Path) -> None:
         from thrifty.service.stores.checks import SPEC
         store = open_store({str(tmp_path / "store.db")!r})
         Path.replace = lambda *_: os.kill(os.getpid(), 9)
-        store.save_snapshot(SPEC, Position(0, 1), b"some", store.acquire(SPEC.id, "one", 60))
+        lease = store.leases.acquire(SPEC.id, "one", 60)
+        store.snapshots.save(SPEC, Position(0, 1), b"some", lease)
         """
     subprocess.run([sys.executable, "-c", dedent(code)], check=False)
     folder = tmp_path / "store.db.snapshots"
@@ -121,24 +122,24 @@ def test_two_snapshots_that_are_saved_at_once(
 ) -> None:
     """The last one of a engine that stops may overtake the one before it, which is being saved."""
     store = SqliteStore(tmp_path / "store.db")
-    lease = store.acquire(SPEC.id, "one", 60)
+    lease = store.leases.acquire(SPEC.id, "one", 60)
     assert lease is not None
 
     def overtaken(path: Path, data: bytes) -> None:
         replace_file(path, data)
         if data == b"newer":
-            store.save_snapshot(SPEC, Position(0, 1), b"older", lease)
+            store.snapshots.save(SPEC, Position(0, 1), b"older", lease)
 
     monkeypatch.setattr("thrifty.service.stores.sqlite.replace_file", overtaken)
-    store.save_snapshot(SPEC, Position(0, 2), b"newer", lease)
-    assert b"older" in store.snapshots(SPEC)
+    store.snapshots.save(SPEC, Position(0, 2), b"newer", lease)
+    assert b"older" in store.snapshots.load(SPEC)
     store.close()
 
 
 def test_no_damaged_snapshot_is_accepted(store: Store) -> None:
     """10,000 of them; benchmarks/damage.py does the same to a larger one."""
     spec = spec_of()
-    data = next(store.snapshots(spec))
+    data = next(store.snapshots.load(spec))
     rng = random.Random(1)
     for _ in range(10_000):
         with pytest.raises(SaveError):
@@ -158,13 +159,13 @@ def test_a_service_with_damaged_snapshots_starts_from_the_log(
     (tmp_path / "store.db.snapshots" / "default.lending.999999999999999.snapshot").write_bytes(b"")
     engine = Engine(store)
     assert engine.projection("default", "lending").digest() == wanted
-    assert "the log is read instead" in caplog.text
+    assert "reading the log instead" in caplog.text
     store.close()
 
 
 def test_snapshots_of_others_are_refused(store: Store, tmp_path: Path) -> None:
     spec = spec_of()
-    data = next(store.snapshots(spec))
+    data = next(store.snapshots.load(spec))
     other = SqliteStore(tmp_path / "other.db")
     with pytest.raises(ForeignFile, match="another store"):
         restore_snapshot(data, spec, other)
@@ -173,10 +174,10 @@ def test_snapshots_of_others_are_refused(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedVersion):
         restore_snapshot(data.replace(b"snapshot 0002", b"snapshot 0001", 1), spec, store)
     manifest, arrays = unpack_archive(data[data.index(b"PK") :])
-    with pytest.raises(ForeignFile, match="no snapshot"):
+    with pytest.raises(ForeignFile, match="not a snapshot"):
         restore_snapshot(seal(pack_archive({"kind": "agent"}, {})), spec, store)
     ahead = {**manifest, "last": [0, 10**6, "x", 0]}
-    with pytest.raises(SaveError, match="an older copy"):
+    with pytest.raises(SaveError, match="an older backup"):
         restore_snapshot(seal(pack_archive(ahead, arrays)), spec, store)
     with pytest.raises(SaveError):
         restore_snapshot(
@@ -196,5 +197,5 @@ def test_snapshots_are_found_wherever_a_link_leads(tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(path)
     reader = open_store(str(link), read_only=True)
-    assert len(list(reader.snapshots(reader.specs()[0]))) == 1
+    assert len(list(reader.snapshots.load(reader.policies.specs()[0]))) == 1
     reader.close()

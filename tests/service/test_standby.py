@@ -18,6 +18,7 @@ from thrifty.client import Client
 from thrifty.errors import AccessDenied, InvalidParameter
 from thrifty.service.access import add_key
 from thrifty.service.server import require_free
+from waiting import LIMIT
 
 
 @contextmanager
@@ -52,7 +53,7 @@ def refused(*arguments: object) -> str:
         [str(THRIFTY), "serve", *map(str, arguments), "--standby", "--port", "0"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         check=False,
     )
     assert done.returncode == 2, done
@@ -93,7 +94,7 @@ def test_of_two_that_stand_by_one_goes_on_and_the_other_waits_for_its_turn(tmp_p
             for process in (second, third)
             if process.stdout is not None
         }
-        (told,), _, _ = select(by_output, [], [], 30)  # one of them says that it serves
+        (told,), _, _ = select(by_output, [], [], LIMIT)  # one of them says that it serves
         by_output.pop(told).kill()
         cases.append(client.ask(policy="lending"))
         assert [client.explain(case)["status"] for case in cases] == ["open"] * 3
@@ -158,7 +159,7 @@ def test_waiting_can_be_interrupted(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     with served(policy, "--store", store), standing_by(policy, "--store", store) as process:
         process.send_signal(signal.SIGINT)
-        _, complaints = process.communicate(timeout=30)
+        _, complaints = process.communicate(timeout=LIMIT)
         assert process.returncode == 0
         assert complaints == "Stopped.\n"
 
@@ -168,7 +169,7 @@ def test_a_port_that_becomes_free_in_time_is_taken() -> None:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         port = holder.getsockname()[1]
-        with pytest.raises(InvalidParameter, match="cannot be listened on"):
+        with pytest.raises(InvalidParameter, match="cannot listen on"):
             require_free("127.0.0.1", port, patience=0.05)
         Timer(0.1, holder.close).start()
-        require_free("127.0.0.1", port, patience=30)
+        require_free("127.0.0.1", port, patience=LIMIT)

@@ -14,7 +14,7 @@ import pytest
 import ladder
 from service.engines import EngineHarness, run_with_engine
 from small_service import THRIFTY, Served, ladder_file, ladder_text, served
-from thrifty import Agent, policies
+from thrifty import Agent
 from thrifty.client import Client
 from thrifty.errors import InvalidField, OutOfTurn
 from thrifty.service.audit import audit, fold_log
@@ -37,7 +37,7 @@ PAID = {"address": 0.25}  # it has no list price
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
 
 
 def test_a_case_in_four_purchases(store_address: str) -> None:
@@ -127,7 +127,9 @@ def test_a_case_that_needs_nothing_has_its_action_at_once(store_address: str) ->
             await harness.observe(opened.case, {})
         assert await harness.reward(opened.case, outcome="repaid") == "learnt"
         await harness.settled()
-        assert harness.projection.totals.counts["acted"] == harness.projection.model.learnt == 1
+        assert (
+            harness.projection.totals.counts["acted"] == harness.projection.model.rounds_learnt == 1
+        )
         assert harness.projection.totals.set_in_use == []
 
     _in_ladder(store_address, scenario, more="epsilon = 1.0")
@@ -200,7 +202,7 @@ def test_an_action_whose_rewards_are_all_the_same_tells_of_no_outcome(tmp_path: 
                 await harness.reward(case, money, name)
             assert caught.value.field == field
         assert await harness.reward(case, 0.0) == "learnt"
-        assert harness.engine.store.cases([case])[case][-1].body["outcome"] is None
+        assert harness.engine.store.index.cases([case])[case][-1].body["outcome"] is None
 
     _in_ladder(tmp_path / "store.db", scenario)
 
@@ -249,9 +251,9 @@ def test_killed_between_two_purchases(tmp_path: Path) -> None:
     assert first["expected_price"].to_list()[:4] == [1.0, 1.5, 5.0, None]
     fresh = ladder_file(tmp_path, name="fresh", more=CLIMB)
     said = _run(tmp_path, "replay", log, fresh, "--of", "lending", "--save", tmp_path / "a.npz")
-    assert f"fresh: {found['learnt']} rounds learnt" in said.stdout
+    assert f"fresh: learnt {found['learnt']} rounds" in said.stdout
     store = open_store(str(tmp_path / "store.db"), read_only=True)
-    wanted = fold_log(store, store.specs()[0]).model.policy.get_state()
+    wanted = fold_log(store, store.policies.specs()[0]).model.policy.get_state()
     store.close()
     taught = Agent.load(tmp_path / "a.npz").policy
     assert taught.rounds == found["learnt"]
@@ -270,7 +272,7 @@ def test_a_replay_asks_with_what_was_free(tmp_path: Path) -> None:
     _in_ladder(tmp_path / "store.db", scenario)
     store = open_store(str(tmp_path / "store.db"), read_only=True)
     export(store, tmp_path / "log.parquet")
-    (spec,) = store.specs()
+    (spec,) = store.policies.specs()
     store.close()
     done = replay(spec, exported_events(tmp_path / "log.parquet", "lending"))
     assert (done.learnt, done.cases, done.same_purchase) == (8, 8, 8)

@@ -8,13 +8,14 @@ from textwrap import dedent
 
 import psycopg
 import pytest
+from sqlalchemy.dialects.sqlite import insert
 
 from postgres_server import PostgresServer
 from thrifty.errors import CheckFailed, StoreError, StoreInUse
 from thrifty.service.events import START, Event, Position
 from thrifty.service.stores import Lease, open_store
 from thrifty.service.stores.checks import check_store, draft
-from thrifty.service.stores.sqlite import SqliteStore
+from thrifty.service.stores.sqlite import SqliteLog, SqliteStore
 
 
 def run_code(code: str) -> "subprocess.CompletedProcess[str]":
@@ -29,9 +30,14 @@ def test_the_public_suite(store_address: str) -> None:
 
 
 def test_a_store_that_breaks_a_promise_is_named(tmp_path: Path) -> None:
-    class Forgetful(SqliteStore):
+    class ForgetfulLog(SqliteLog):
         def read(self, after: Position, limit: int = 500) -> list[Event]:
             return super().read(after, limit)[:-1]
+
+    class Forgetful(SqliteStore):
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            self.log = ForgetfulLog(self.engine, insert)
 
     with pytest.raises(CheckFailed, match="Forgetful fails events_come_back_as_they_were"):
         check_store(lambda: Forgetful(tmp_path / "store.db"))
@@ -46,7 +52,7 @@ def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
     with pytest.raises(StoreInUse, match="only one can"):
         open_store(str(path))
     reader = open_store(str(path), read_only=True)  # an audit needs no permission
-    assert reader.count() == 0
+    assert reader.index.count() == 0
     reader.close()
     link = tmp_path / "link.db"
     link.symlink_to(path)
@@ -66,18 +72,18 @@ def test_who_looks_into_an_open_store_takes_no_lock_from_it(tmp_path: Path) -> N
         from thrifty.service.stores import open_store
         from thrifty.service.stores.checks import draft
         store = open_store({str(path)!r})
-        store.append([draft("before")])
+        store.log.append([draft("before")])
         {read}
         code = "from thrifty.service.stores import open_store; " + {read!r}
         subprocess.run([sys.executable, "-c", code], check=True)
-        store.append([draft("after")])
+        store.log.append([draft("after")])
         print("acknowledged", flush=True)
         os.kill(os.getpid(), 9)
         """
     )
     assert written.stdout == "acknowledged\n"
     store = open_store(str(path))
-    assert list(store.cases(["before", "after"])) == ["after", "before"]
+    assert list(store.index.cases(["before", "after"])) == ["after", "before"]
     store.close()
 
 
@@ -86,12 +92,12 @@ def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path, content: bytes)
     path = tmp_path / "notes"
     path.write_bytes(content)
     for read_only in (False, True):
-        with pytest.raises(StoreError, match="is no database"):
+        with pytest.raises(StoreError, match="is not a database"):
             open_store(str(path), read_only=read_only)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
     (tmp_path / "notes.lock").touch()  # as of a store that was there before
-    with pytest.raises(StoreError, match="is no database"):
+    with pytest.raises(StoreError, match="is not a database"):
         open_store(str(path))
     assert path.read_bytes() == content
 
@@ -132,17 +138,19 @@ def test_no_event_of_a_transaction_that_commits_late_is_missed(postgres: Postgre
         held = [psycopg.connect(url) for _ in range(2)]
         for n, connection in enumerate(held):
             connection.execute(insert, [f"held-{k}-{n}-"])
-        store.append([draft(f"quick-{k}-{n}") for n in range(250)])  # a higher number, visible now
+        store.log.append(
+            [draft(f"quick-{k}-{n}") for n in range(250)]
+        )  # a higher number, visible now
         for connection in held:
-            chunk = store.read(position, 1000)  # read between the two commits
+            chunk = store.log.read(position, 1000)  # read between the two commits
             seen += [event.case for event in chunk]
             position = chunk[-1].position if chunk else position
             connection.commit()
             connection.close()
-        while chunk := store.read(position, 1000):
+        while chunk := store.log.read(position, 1000):
             seen += [event.case for event in chunk]
             position = chunk[-1].position
-    assert len(seen) == len(set(seen)) == store.count() == 15_000
+    assert len(seen) == len(set(seen)) == store.index.count() == 15_000
     store.close()
 
 
@@ -150,9 +158,9 @@ def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> 
     """A batch that was committed, and whose answer was lost, is found when it is repeated."""
     store = open_store(postgres.new_database())
     drafts = [draft(f"doubt-{k}", key=f"doubt-{k}") for k in range(5)]
-    first = store.append(drafts)
-    assert store.append(drafts) == first
-    assert store.count() == 5
+    first = store.log.append(drafts)
+    assert store.log.append(drafts) == first
+    assert store.index.count() == 5
     store.close()
 
 
@@ -175,7 +183,7 @@ def test_only_one_of_many_gets_the_lease(postgres: PostgresServer) -> None:
     got: list[Lease] = []
 
     def try_it(k: int) -> None:
-        lease = store.acquire("policy", f"holder-{k}", 60)
+        lease = store.leases.acquire("policy", f"holder-{k}", 60)
         if lease is not None:
             got.append(lease)
 
@@ -185,5 +193,7 @@ def test_only_one_of_many_gets_the_lease(postgres: PostgresServer) -> None:
     for thread in threads:
         thread.join()
     assert len(got) == 1
-    assert store.acquire("policy", got[0].holder, 60) == got[0]  # renewed, with the same fence
+    assert (
+        store.leases.acquire("policy", got[0].holder, 60) == got[0]
+    )  # renewed, with the same fence
     store.close()

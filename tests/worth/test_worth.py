@@ -303,4 +303,5 @@ def test_amounts_have_enough_decimals_for_the_smallest_price() -> None:
     money = MoneyFormat.for_cases(cases)
     assert money.money(0.0114) == "0.0114"
     assert MoneyFormat("EUR", 2).total(-1234.5) == "-1,234 EUR"
+    assert MoneyFormat("EUR", 2).total(999.9999) == "1,000 EUR"
     assert MoneyFormat("€", 2).money(3) == "3.00 €"

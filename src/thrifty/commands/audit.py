@@ -1,4 +1,4 @@
-"""`thrifty audit`: proves that the log explains every decision."""
+"""`thrifty audit`: repeat the decisions of a store and compare them with its log."""
 
 from __future__ import annotations
 
@@ -16,48 +16,47 @@ from thrifty.errors import UnknownName
 
 def audit(
     store: StoreAddress,
-    policy: Annotated[str | None, typer.Option(help="Only this policy.")] = None,
+    policy: Annotated[str | None, typer.Option(help="Audit only this policy.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make every decision of a store again, from its log alone, and compare bit for bit.
+    """Repeat every decision of a store from its log, and compare bit for bit.
 
-    Also the snapshots are compared with the log, and what became of every reward with the rule.
-    The first difference is named, and the exit code is then 1. A service may go on meanwhile.
+    The audit also checks the use of every reward and all snapshots. It reports the first
+    difference, and then exits with code 1. A service may keep running meanwhile.
 
     Example: thrifty audit thrifty.db
     """
-    from thrifty.service.audit import audit as audited
+    from thrifty.service.audit import audit as audit_policy
     from thrifty.service.stores import open_store
 
     opened = open_store(store, read_only=True)
     try:
-        specs = opened.specs()
+        specs = opened.policies.specs()
         _require_known(policy, [spec.name for spec in specs])
         with notice_if_slow():
-            audits = [audited(opened, spec) for spec in specs if policy in (None, spec.name)]
+            reports = [audit_policy(opened, spec) for spec in specs if policy in (None, spec.name)]
     finally:
         opened.close()
     if as_json:
-        show_json([asdict(report) for report in audits])
+        show_json([asdict(report) for report in reports])
     else:
-        for report in audits:
+        for report in reports:
             verdict = "every decision follows from the log, bit for bit"
             if report.difference is not None:
                 verdict = f"FIRST DIFFERENCE: {report.difference}"
             typer.echo(
-                f"{report.policy}: {report.events} events, {report.decisions} decisions made "
-                f"again, {report.learnt} rounds learnt, {report.snapshots} snapshots compared; "
-                f"{verdict}."
+                f"{report.policy}: {report.events} events, {report.decisions} decisions repeated, "
+                f"{report.learnt} rounds learnt, {report.snapshots} snapshots compared; {verdict}."
             )
             typer.echo(f"  state {report.state}")
-    if any(report.difference is not None for report in audits):
+    if any(report.difference is not None for report in reports):
         raise typer.Exit(1)
 
 
 def _require_known(policy: str | None, known: list[str]) -> None:
-    """Refuse a name of no policy: nothing audited must not pass for nothing found."""
+    """Refuse an unknown policy, so that an audit of nothing does not look like a success."""
     if policy is not None and policy not in known:
         raise UnknownName(
-            f"the store has no policy {policy!r}, so nothing was audited: it has "
+            f"the store has no policy {policy!r}, so nothing was audited: its policies are "
             f"{', '.join(sorted(set(known))) or 'none'}."
         )

@@ -1,4 +1,4 @@
-"""`thrifty export`: the log as a Parquet file."""
+"""`thrifty export`: write the log of a store to a Parquet file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from thrifty.commands.serve import StoreAddress
 
 def export(
     store: StoreAddress,
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("log.parquet"),
+    out: Annotated[Path, typer.Option(help="File to write.")] = Path("log.parquet"),
 ) -> None:
-    """Write the log of a store to a Parquet file, one row for each event.
+    """Write the log of a store to a Parquet file, one row per event.
 
     Example: thrifty export thrifty.db --out log.parquet
     """
-    from thrifty.service.export import export as exported
+    from thrifty.service.export import export as export_log
     from thrifty.service.stores import open_store
 
     opened = open_store(store, read_only=True)
     try:
-        count = exported(opened, out)
+        count = export_log(opened, out)
     finally:
         opened.close()
     typer.echo(f"{count} events: {out}")

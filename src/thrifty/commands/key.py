@@ -1,4 +1,4 @@
-"""`thrifty key`: makes a key for the service."""
+"""`thrifty key`: create an API key for the service."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ import typer
 
 
 def key(
-    name: Annotated[str, typer.Argument(help="What the key is called, in messages.")],
+    name: Annotated[str, typer.Argument(help="Name of the key, used in messages.")],
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            help="decide, read or admin; several times for several. Without it: decide and read."
+            help="decide, read or admin; repeat the option for several. Default: decide and read."
         ),
     ] = None,
-    tenant: Annotated[str, typer.Option(help="Whose policies it opens.")] = "default",
-    file: Annotated[Path, typer.Option(help="The file of keys, which keeps hashes only.")] = Path(
-        "keys.toml"
-    ),
+    tenant: Annotated[
+        str, typer.Option(help="Tenant whose policies the key gives access to.")
+    ] = "default",
+    file: Annotated[
+        Path, typer.Option(help="File of keys. It contains only hashes of them.")
+    ] = Path("keys.toml"),
 ) -> None:
-    """Make a key and print it: it is shown once, and only its hash is kept.
+    """Create an API key and print it. It is shown only once.
 
     Example: thrifty key checkout --scope decide --scope read
     """

@@ -1,4 +1,4 @@
-"""What `thrifty serve` does; it is imported when everything that takes time is to be imported."""
+"""The work of `thrifty serve`, in a module of its own because its imports are slow."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from thrifty.service.api import create_app
 from thrifty.service.engine import Engine
 from thrifty.service.middleware import RequestLimits
 from thrifty.service.served_policy import EngineSettings
-from thrifty.service.server import make_server, require_free, require_possible, require_safe
+from thrifty.service.server import make_server, require_free, require_safe, require_usable
 from thrifty.service.standby import get_ready, open_when_free
 from thrifty.service.stores import Store, open_store
 from thrifty.specification import PolicySpec
 
-LEAVING_SECONDS = 5.0
-"""How long the process before may still hold the port when it has let go of the store."""
+PORT_SECONDS = 5.0
+"""How long a standby waits for the port: the first process closes its store before its port."""
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What the command was asked for."""
+    """The options of `thrifty serve`."""
 
     policies: Sequence[Path]
     store: str
@@ -39,42 +39,42 @@ class ServeOptions:
     standby: bool
 
 
-def serve_until_stopped(wanted: ServeOptions, all_made: Callable[[], None]) -> None:
-    """Serve; `all_made` is called whenever only waiting is left to do."""
-    keys = _read_keys(wanted)
-    require_safe(wanted.host, keys)
-    (require_possible if wanted.standby else require_free)(wanted.host, wanted.port)
-    specs = [read_complete_spec(path) for path in wanted.policies]
-    with closing(_opened(wanted, specs, all_made)) as store:
-        if wanted.standby:
-            require_free(wanted.host, wanted.port, patience=LEAVING_SECONDS)
-            keys = _read_keys(wanted)  # the file may have changed while this one waited
+def serve_until_stopped(options: ServeOptions, on_ready: Callable[[], None]) -> None:
+    """Serve until a signal stops the process; call `on_ready` when everything is loaded."""
+    keys = _read_keys(options)
+    require_safe(options.host, keys)
+    (require_usable if options.standby else require_free)(options.host, options.port)
+    specs = [read_complete_spec(path) for path in options.policies]
+    with closing(_open(options, specs, on_ready)) as store:
+        if options.standby:
+            require_free(options.host, options.port, patience=PORT_SECONDS)
+            keys = _read_keys(options)  # the file may have changed while this process waited
         with notice_if_slow():
-            engine = Engine(store, specs, EngineSettings(max_open=wanted.most_open))
+            engine = Engine(store, specs, EngineSettings(max_open=options.most_open))
         names = ", ".join(sorted(name for _, name in engine.projections)) or "no policy"
 
         def announce(url: str) -> None:
-            all_made()
+            on_ready()
             typer.echo(f"Serving {names} on {url}")
 
-        app = create_app(engine, keys, RequestLimits(rate=wanted.rate))
-        make_server(app, wanted.host, wanted.port, announce).run()
+        app = create_app(engine, keys, RequestLimits(rate=options.rate))
+        make_server(app, options.host, options.port, announce).run()
 
 
-def _read_keys(wanted: ServeOptions) -> Keys | None:
-    return None if wanted.keys is None else read_keys(wanted.keys)
+def _read_keys(options: ServeOptions) -> Keys | None:
+    return None if options.keys is None else read_keys(options.keys)
 
 
-def _opened(
-    wanted: ServeOptions, specs: Sequence[PolicySpec], all_made: Callable[[], None]
+def _open(
+    options: ServeOptions, specs: Sequence[PolicySpec], on_ready: Callable[[], None]
 ) -> Store:
-    if not wanted.standby:
-        return open_store(wanted.store)
+    if not options.standby:
+        return open_store(options.store)
 
-    def waiting() -> None:
-        all_made()
-        typer.echo(f"Standing by: another process holds {wanted.store}.")
+    def on_wait() -> None:
+        on_ready()
+        typer.echo(f"Standing by: another process holds {options.store}.")
 
     with notice_if_slow():
-        get_ready(wanted.store, specs)
-    return open_when_free(wanted.store, waiting)
+        get_ready(options.store, specs)
+    return open_when_free(options.store, on_wait)

@@ -1,4 +1,4 @@
-"""Who may do what: keys, their scopes and their tenants."""
+"""API keys, their scopes and tenants, and rate limits."""
 
 from __future__ import annotations
 
@@ -19,13 +19,23 @@ from thrifty.specification import DEFAULT_TENANT
 DECIDE, READ, ADMIN = SCOPES = ("decide", "read", "admin")
 PREFIX = "thrifty_"
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""Names that stand in addresses and headers."""
+"""Names that are allowed in URLs and headers."""
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody who asks: the name of a key, a tenant, and what it may do."""
+    """The sender of a request.
+
+    Parameters
+    ----------
+    name : str
+        Name of the key.
+    tenant : str
+        Tenant whose policies the key opens.
+    scopes : frozenset of str
+        What the key may be used for.
+    """
 
     name: str
     tenant: str
@@ -33,41 +43,46 @@ class Caller:
 
 
 LOCAL = Caller("local", DEFAULT_TENANT, frozenset(SCOPES))
-"""Whoever is on this machine, where no keys are asked for."""
+"""The sender of requests from this machine, if the service has no keys."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys that open a service; None of them are known, only their hashes.
+    """The API keys that a service accepts.
 
-    A key is 256 random bits, so that a plain SHA-256 of it cannot be turned round.
+    Only hashes are stored. Keys have 256 random bits, so a plain SHA-256 cannot be reversed.
+
+    Parameters
+    ----------
+    callers : mapping
+        Callers by the SHA-256 of their key.
     """
 
     callers: Mapping[str, Caller] = field(default_factory=dict)
 
     def caller(self, authorization: str | None) -> Caller:
-        """Return who shows this `Authorization` header."""
+        """Return the caller of a request with this `Authorization` header."""
         kind, _, key = (authorization or "").partition(" ")
-        caller = self.callers.get(hashed(key.strip())) if kind.lower() == "bearer" else None
+        caller = self.callers.get(hash_key(key.strip())) if kind.lower() == "bearer" else None
         if caller is None:
             raise AccessDenied(
-                "this needs a key: send it as 'Authorization: Bearer KEY'.", known=False
+                "this request needs a key: send it as 'Authorization: Bearer KEY'.", known=False
             )
         return caller
 
 
 def require_scope(caller: Caller, scope: str) -> None:
-    """Refuse a caller whose key was not made for this."""
+    """Raise `AccessDenied` if the caller's key does not have a scope."""
     if scope not in caller.scopes:
         raise AccessDenied(
-            f"the key {caller.name!r} is for {', '.join(sorted(caller.scopes))}, and this needs "
-            f"{scope}: use another key.",
+            f"the key {caller.name!r} has the scopes {', '.join(sorted(caller.scopes))}, and this "
+            f"request needs {scope}: use another key.",
             known=True,
         )
 
 
 def needed_scope(method: str, path: str) -> str | None:
-    """Return the scope that a request needs, or None if anybody may make it.
+    """Return the scope that a request needs, or None if it needs no key.
 
     >>> needed_scope("POST", "/v1/cases/1/reward"), needed_scope("GET", "/healthz")
     ('decide', None)
@@ -80,7 +95,9 @@ def needed_scope(method: str, path: str) -> str | None:
 
 
 def is_local_host(host: str) -> bool:
-    """Whether a Host header names this machine: a page elsewhere cannot make a browser say so.
+    """Return True if a Host header names this machine.
+
+    A web page from another site cannot make a browser send this header.
 
     >>> is_local_host("127.0.0.1:8000"), is_local_host("evil.example")
     (True, False)
@@ -89,8 +106,8 @@ def is_local_host(host: str) -> bool:
     return name.lower() in _LOCAL_HOSTS
 
 
-def hashed(key: str) -> str:
-    """Return what is kept of a key."""
+def hash_key(key: str) -> str:
+    """Return the hash of a key."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
@@ -99,19 +116,21 @@ def read_keys(path: Path) -> Keys:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidSpec(f"{path} cannot be read ({error}): `thrifty key` writes it.") from error
+        raise InvalidSpec(
+            f"{path} cannot be read ({error}): create it with `thrifty key`."
+        ) from error
     entries = content.get("keys")
     if set(content) != {"keys"} or not isinstance(entries, list) or not entries:
-        raise InvalidSpec(f"{path} holds no [[keys]]: `thrifty key` writes them.")
-    return Keys(dict(_entry(path, entry) for entry in entries))
+        raise InvalidSpec(f"{path} has no [[keys]]: add one with `thrifty key`.")
+    return Keys(dict(_parse_entry(path, entry) for entry in entries))
 
 
-def _entry(path: Path, entry: Any) -> tuple[str, Caller]:
+def _parse_entry(path: Path, entry: Any) -> tuple[str, Caller]:
     try:
         name, tenant, scopes, digest = (
             entry[field] for field in ("name", "tenant", "scopes", "sha256")
         )
-        right = (
+        valid = (
             NAME.fullmatch(name)
             and NAME.fullmatch(tenant)
             and set(scopes) <= set(SCOPES)
@@ -119,31 +138,33 @@ def _entry(path: Path, entry: Any) -> tuple[str, Caller]:
             and len(entry) == 4
         )
     except (KeyError, TypeError, ValueError):
-        right = False
-    if not right:
-        raise InvalidSpec(f"{path} has a key that cannot be used: let `thrifty key` write it.")
+        valid = False
+    if not valid:
+        raise InvalidSpec(f"{path} has an entry that is not valid: create keys with `thrifty key`.")
     return digest, Caller(name, tenant, frozenset(scopes))
 
 
 def add_key(path: Path, name: str, tenant: str, scopes: Iterable[str]) -> str:
-    """Make a key, add its hash to the file, and return it: nobody can read it again."""
+    """Create a key, add its hash to the file, and return the key, which is not stored."""
     wanted = sorted(set(scopes))
     for given in (name, tenant):
         if not NAME.fullmatch(given):
-            raise InvalidSpec(f"{given!r} is no name: use 1 to 64 letters, digits, _ and -.")
+            raise InvalidSpec(
+                f"{given!r} is not a valid name: use 1 to 64 letters, digits, _ and -."
+            )
     if not wanted or not set(wanted) <= set(SCOPES):
-        raise InvalidSpec(f"scopes {wanted}: use {', '.join(SCOPES)}.")
+        raise InvalidSpec(f"the scopes {wanted} are not valid: use {', '.join(SCOPES)}.")
     known = read_keys(path).callers if path.exists() else {}
     if name in {caller.name for caller in known.values()}:
-        raise InvalidSpec(f"{path} has a key {name!r} already: choose another name.")
+        raise InvalidSpec(f"{path} already has a key {name!r}: choose another name.")
     key = PREFIX + secrets.token_urlsafe(32)
-    entries = {**known, hashed(key): Caller(name, tenant, frozenset(wanted))}
-    replace_file(path, "\n".join(_written(*entry) for entry in entries.items()).encode())
+    entries = {**known, hash_key(key): Caller(name, tenant, frozenset(wanted))}
+    replace_file(path, "\n".join(_format_entry(*entry) for entry in entries.items()).encode())
     path.chmod(0o600)
     return key
 
 
-def _written(digest: str, caller: Caller) -> str:
+def _format_entry(digest: str, caller: Caller) -> str:
     scopes = ", ".join(f'"{scope}"' for scope in sorted(caller.scopes))
     return (
         f'[[keys]]\nname = "{caller.name}"\ntenant = "{caller.tenant}"\nscopes = [{scopes}]\n'
@@ -152,10 +173,10 @@ def _written(digest: str, caller: Caller) -> str:
 
 
 class RateLimiter:
-    """Lets each caller make so many requests a second, with a second's worth at once.
+    """Limit each caller to a number of requests a second, with bursts of one second's worth.
 
-    >>> rate = RateLimiter(2, clock=lambda: 0.0)
-    >>> [rate.allows("a") for _ in range(3)], rate.allows("b")
+    >>> limiter = RateLimiter(2, clock=lambda: 0.0)
+    >>> [limiter.allows("a") for _ in range(3)], limiter.allows("b")
     ([True, True, False], True)
     """
 
@@ -164,7 +185,7 @@ class RateLimiter:
         self._left: dict[str, tuple[float, float]] = {}
 
     def allows(self, name: str) -> bool:
-        """Whether one more is within the rate; callers are known by name, so this stays small."""
+        """Return True if one more request is within the limit."""
         at = self._clock()
         left, last = self._left.get(name, (self._per_second, at))
         left = min(self._per_second, left + (at - last) * self._per_second)

@@ -1,4 +1,4 @@
-"""The audit: every decision of a log made again, bit for bit."""
+"""The audit: repeat every decision of a log and compare it bit for bit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from thrifty.rounds import Observation
 from thrifty.service import decisions
 from thrifty.service.cases import CaseState
 from thrifty.service.events import (
+    INVALID_BODY_ERRORS,
     OPENED,
     REWARDED,
     SETTLED,
     START,
-    UNUSABLE,
     Event,
     Position,
 )
@@ -35,7 +35,19 @@ CHUNK = 2000
 
 @dataclass(frozen=True)
 class AuditDifference:
-    """The first event that does not follow from the events before it."""
+    """The first event that does not follow from the events before it.
+
+    Parameters
+    ----------
+    seq : int
+        Number of the event.
+    case : str
+        Id of the case.
+    what : str
+        Name of the field that differs.
+    logged, computed : Any
+        The value in the log, and the value that the audit computed.
+    """
 
     seq: int
     case: str
@@ -52,7 +64,19 @@ class AuditDifference:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was checked of a policy, and the first difference if there is one."""
+    """Result of the audit of a policy.
+
+    Parameters
+    ----------
+    policy : str
+        Id of the policy.
+    events, decisions, learnt, snapshots : int
+        Number of events read, decisions repeated, rounds learnt and snapshots compared.
+    state : str
+        Fingerprint of the final state.
+    difference : AuditDifference, optional
+        The first difference, if any.
+    """
 
     policy: str
     events: int
@@ -64,25 +88,25 @@ class AuditReport:
 
 
 def audit(store: Store, spec: PolicySpec) -> AuditReport:
-    """Fold a policy's log anew, make every decision again and compare the snapshots with it.
+    """Repeat every decision of a policy from its log alone, and check its snapshots.
 
-    The log may grow meanwhile: what is written after the first look at its end is not counted.
+    A service may write meanwhile; events after the end of the first pass are ignored.
     """
-    checked = _Checked(store, spec)
-    difference = checked.first_difference()
-    projection = fold_log(store, spec, until=checked.end)
-    learnt, state = projection.model.learnt, projection.digest()
+    auditor = _Auditor(store, spec)
+    difference = auditor.first_difference()
+    projection = fold_log(store, spec, until=auditor.end)
+    learnt, state = projection.model.rounds_learnt, projection.digest()
     snapshots = 0
-    for data in store.snapshots(spec):
-        short = _thawed(store, spec, data)
-        if short is None:
+    for data in store.snapshots.load(spec):
+        restored = _restored(store, spec, data)
+        if restored is None:
             continue
         snapshots += 1
-        difference = difference or _unlike(store, projection, short)
+        difference = difference or _compare_snapshot(store, projection, restored)
     return AuditReport(
         policy=spec.id,
-        events=checked.events,
-        decisions=checked.decisions,
+        events=auditor.events,
+        decisions=auditor.decisions,
         learnt=learnt,
         snapshots=snapshots,
         state=state,
@@ -96,7 +120,7 @@ def fold_log(
     projection: Projection | None = None,
     until: Position | None = None,
 ) -> Projection:
-    """Return the projection of a policy, with the log up to there in it, or all of it."""
+    """Apply a policy's log up to a position, or all of it, and return the projection."""
     projection = Projection(spec) if projection is None else projection
     for event in read_policy_log(store, spec, projection.position, until):
         projection.apply(event)
@@ -106,8 +130,8 @@ def fold_log(
 def read_policy_log(
     store: Store, spec: PolicySpec, after: Position = START, until: Position | None = None
 ) -> Iterator[Event]:
-    """Yield a policy's events in their order."""
-    while chunk := store.read(after, CHUNK):
+    """Yield a policy's events in the order of the log."""
+    while chunk := store.log.read(after, CHUNK):
         for event in chunk:
             if until is not None and event.position > until:
                 return
@@ -116,26 +140,30 @@ def read_policy_log(
         after = chunk[-1].position
 
 
-def _thawed(store: Store, spec: PolicySpec, data: bytes) -> Projection | None:
+def _restored(store: Store, spec: PolicySpec, data: bytes) -> Projection | None:
     try:
         return restore_snapshot(data, spec, store)
     except SaveError:
         return None
 
 
-def _unlike(store: Store, projection: Projection, short: Projection) -> AuditDifference | None:
+def _compare_snapshot(
+    store: Store, projection: Projection, restored: Projection
+) -> AuditDifference | None:
     """Compare a projection with the one of a snapshot at the same event."""
-    seq = short.position.seq
-    fold_log(store, projection.spec, projection, short.position)
-    fold_log(store, projection.spec, short, projection.position)
-    if short.digest() == projection.digest():
+    seq = restored.position.seq
+    fold_log(store, projection.spec, projection, restored.position)
+    fold_log(store, projection.spec, restored, projection.position)
+    if restored.digest() == projection.digest():
         return None
-    return AuditDifference(seq, "any", "the state by snapshot", short.digest(), projection.digest())
+    return AuditDifference(
+        seq, "any", "the state of a snapshot", restored.digest(), projection.digest()
+    )
 
 
 @dataclass(frozen=True)
 class _Round:
-    """What a model is to learn next."""
+    """A round for the model to learn."""
 
     seen: Observation
     action: int
@@ -147,8 +175,8 @@ class _Round:
         model.learn(self.seen, self.action, self.reward, self.outcome, priced=self.priced)
 
 
-class _Rounds:
-    """Keeps the rounds that a projection would have learnt."""
+class _RoundCollector:
+    """A learner that only collects the rounds."""
 
     def __init__(self) -> None:
         self.waiting: deque[_Round] = deque()
@@ -165,8 +193,12 @@ class _Rounds:
         self.waiting.append(_Round(seen, action, reward, outcome, priced))
 
 
-class _Checked:
-    """One pass over the log for what was learnt, beside one over the decisions."""
+class _Auditor:
+    """One pass over the rounds of the log, in step with one over its decisions.
+
+    Decisions come in the order of what was learnt before them, so the model learns exactly the
+    rounds that each decision was based on.
+    """
 
     def __init__(self, store: Store, spec: PolicySpec) -> None:
         self.store, self.spec = store, spec
@@ -177,78 +209,80 @@ class _Checked:
     def first_difference(self) -> AuditDifference | None:
         model, rounds = Model(self.spec), self._rounds()
         found = None
-        for event, earlier in self.store.decisions(self.spec):
-            while model.learnt < (event.basis or 0):
+        for event, earlier in self.store.index.decisions(self.spec):
+            while model.rounds_learnt < (event.basis or 0):
                 lesson = next(rounds, None)
                 if lesson is None:
-                    return found or _difference(event, "basis", event.basis, model.learnt)
+                    return found or _difference(event, "basis", event.basis, model.rounds_learnt)
                 lesson.teach(model)
             self.decisions += 1
-            found = found or self._decided_otherwise(model, event, earlier)
+            found = found or self._check_decision(model, event, earlier)
         for lesson in rounds:
             lesson.teach(model)
-        both = [difference for difference in (found, self.rule_broken) if difference is not None]
-        return min(both, key=lambda difference: difference.seq, default=None)
+        differences = [
+            difference for difference in (found, self.rule_broken) if difference is not None
+        ]
+        return min(differences, key=lambda difference: difference.seq, default=None)
 
     def _rounds(self) -> Iterator[_Round]:
-        kept = _Rounds()
-        projection = Projection(self.spec, kept)
+        collector = _RoundCollector()
+        projection = Projection(self.spec, collector)
         for event in read_policy_log(self.store, self.spec):
             self.events, self.end = self.events + 1, event.position
             if self.rule_broken is None:
-                self.rule_broken = self._ruled_otherwise(projection, event)
+                self.rule_broken = self._check_rule(projection, event)
             projection.apply(event)
-            while kept.waiting:
-                yield kept.waiting.popleft()
+            while collector.waiting:
+                yield collector.waiting.popleft()
 
-    def _ruled_otherwise(self, projection: Projection, event: Event) -> AuditDifference | None:
+    def _check_rule(self, projection: Projection, event: Event) -> AuditDifference | None:
         if event.kind not in (REWARDED, SETTLED):
             return None
         try:
-            return _compared(event, self._ruled(projection, event).body)
-        except (ThriftyError, *UNUSABLE) as error:
-            return _unusable(event, error)
+            return _compare(event, self._apply_rule(projection, event).body)
+        except (ThriftyError, *INVALID_BODY_ERRORS) as error:
+            return _invalid(event, error)
 
-    def _ruled(self, projection: Projection, event: Event) -> Event:
-        """Return what the rule makes of a reward or a deadline."""
+    def _apply_rule(self, projection: Projection, event: Event) -> Event:
+        """Return the event that the reward rule gives for a reward or a deadline."""
         case = projection.cases.get(event.case)
         if case is None:
-            events = self.store.cases([event.case])[event.case]
+            events = self.store.index.cases([event.case])[event.case]
             case = CaseState.from_events(self.spec.problem, events[: event.step])
         if event.kind == SETTLED:
             return decisions.settle(self.spec, case, event.at)
-        told = event.body["reward"], event.body.get("outcome")
-        return decisions.reward(self.spec, case, *told, decisions.RequestInfo(event.at))
+        amounts = event.body["reward"], event.body.get("outcome")
+        return decisions.reward(self.spec, case, *amounts, decisions.RequestInfo(event.at))
 
-    def _decided_otherwise(
+    def _check_decision(
         self, model: Model, event: Event, earlier: Sequence[Event]
     ) -> AuditDifference | None:
         try:
-            return _compared(event, self._decided(model, event, earlier))
-        except (ThriftyError, *UNUSABLE) as error:
-            return _unusable(event, error)
+            return _compare(event, self._decide(model, event, earlier))
+        except (ThriftyError, *INVALID_BODY_ERRORS) as error:
+            return _invalid(event, error)
 
-    def _decided(self, model: Model, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
-        """Return what the policy decides, once more."""
+    def _decide(self, model: Model, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
+        """Repeat a decision."""
         spec, body = self.spec, event.body
         if event.kind != OPENED:
             case = CaseState.from_events(spec.problem, earlier)
             return decisions.next_decision(spec, model, case, case.bought(body), body["available"])
         if "contract" not in body:
-            return decisions.former_opening(spec, model, event.case, body["free"], event.at)
-        given = decisions.NewCase(body["free"], body["available"])
-        return decisions.opening(spec, model, event.case, given, event.at)
+            return decisions.legacy_opening_body(spec, model, event.case, body["free"], event.at)
+        new = decisions.NewCase(body["free"], body["available"])
+        return decisions.opening_body(spec, model, event.case, new, event.at)
 
 
-def _compared(event: Event, again: Mapping[str, Any]) -> AuditDifference | None:
-    for name, value in json.loads(json.dumps(again)).items():
+def _compare(event: Event, computed: Mapping[str, Any]) -> AuditDifference | None:
+    for name, value in json.loads(json.dumps(computed)).items():
         if event.body.get(name) != value:
             return _difference(event, name, event.body.get(name), value)
     return None
 
 
-def _unusable(event: Event, error: Exception) -> AuditDifference:
-    return _difference(event, "the event", "readable", f"not usable ({error!r})")
+def _invalid(event: Event, error: Exception) -> AuditDifference:
+    return _difference(event, "the event", "readable", f"not valid ({error!r})")
 
 
 def _difference(event: Event, what: str, logged: Any, computed: Any) -> AuditDifference:

@@ -1,4 +1,4 @@
-"""A case of the service: the fold of its events over a `CaseRecord`."""
+"""The state of a case: its events applied to a `CaseRecord`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from thrifty.service.events import (
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """A reward in money, and the outcome that it follows from, if that is known."""
+    """A reward in money, and the index of its outcome if that is known."""
 
     money: float
     outcome: int | None = None
@@ -37,34 +37,34 @@ class Reward:
 
 @dataclass(slots=True)
 class CaseState:
-    """What the events of a case add up to.
+    """The state of a case, computed from its events.
 
     Parameters
     ----------
     problem : Problem
-        Gives names their positions and values their codes.
+        Translates names to indices and values to codes.
     record : CaseRecord
-        What was known, bought and done.
+        What is known and bought, and the action.
     events : list of Event
         All events so far.
     acted : Event, optional
         The event that holds the action.
-    taught : Reward, optional
-        What the policy has learnt from the case.
+    learnt_reward : Reward, optional
+        The reward that the policy has learnt from the case.
     noted : list of Reward
-        Rewards that wait for the deadline.
-    former : bool
-        Whether release 0.1 opened the case.
+        Rewards that are kept until the deadline.
+    is_legacy : bool
+        True if release 0.1 opened the case.
     """
 
     problem: Problem
     record: CaseRecord
     events: list[Event] = field(default_factory=list)
     acted: Event | None = None
-    taught: Reward | None = None
+    learnt_reward: Reward | None = None
     noted: list[Reward] = field(default_factory=list)
-    former: bool = False
-    _bought_for_nothing: Mapping[int, int] = field(default_factory=dict)
+    is_legacy: bool = False
+    _legacy_free: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def new(cls, problem: Problem, name: str) -> CaseState:
@@ -73,7 +73,7 @@ class CaseState:
 
     @classmethod
     def from_events(cls, problem: Problem, events: Iterable[Event]) -> CaseState:
-        """Return the case of these events; there must be at least one."""
+        """Return the case of these events, of which there must be at least one."""
         first, *others = events
         case = cls.new(problem, first.case)
         for event in (first, *others):
@@ -82,7 +82,7 @@ class CaseState:
 
     @classmethod
     def from_late_reward(cls, problem: Problem, event: Event) -> CaseState:
-        """Return the case that a late reward brings along."""
+        """Return the case that is embedded in the event of a late reward."""
         body = event.body
         observed: Sequence[Any] = body["observed"] if "observed" in body else [body["acted"]]
         case = cls.new(problem, event.case)
@@ -93,76 +93,76 @@ class CaseState:
 
     @property
     def id(self) -> str:
-        """Names the case in requests."""
+        """Id of the case."""
         return str(self.record.id)
 
     @property
     def status(self) -> str:
-        """Open until it has its action, then acted until it is closed."""
+        """`open` until the case has its action, then `acted` until it is `closed`."""
         return self.record.status
 
     @property
     def end(self) -> str | None:
-        """How it was closed: rewarded, abandoned or expired."""
+        """How the case was closed: `rewarded`, `abandoned` or `expired`."""
         return self.record.end
 
     @property
-    def learnt(self) -> bool:
-        """Whether the policy has learnt from it."""
-        return self.taught is not None
+    def is_learnt(self) -> bool:
+        """True if the policy has learnt from the case."""
+        return self.learnt_reward is not None
 
     @property
     def opened(self) -> Event:
-        """The event that opened it."""
+        """The event that opened the case."""
         return self.events[0]
 
     @property
     def decided(self) -> list[Event]:
-        """The events that hold decisions: the opening and the observations."""
+        """The events with decisions: the opening and the observations."""
         return [event for event in self.events if event.kind in (OPENED, OBSERVED)]
 
     @property
     def step(self) -> int:
-        """The number of the event that comes next."""
+        """Number of the next event."""
         return len(self.events)
 
     @property
     def deadline(self) -> int:
-        """When it ends, in microseconds."""
+        """Time of the deadline, in microseconds."""
         return int(self.opened.body["deadline"])
 
     @property
     def buy(self) -> list[str]:
-        """The features to buy now."""
+        """Names of the features to buy now."""
         return [self.problem.feature_names[i] for i in self.record.places]
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """All features that were to be bought, in the order of the purchases."""
+        """Names of all features that were to be bought, in the order of the purchases."""
         names = self.problem.feature_names
         return tuple(names[i] for look in self.record.steps for i in look.places)
 
     @property
     def action(self) -> int:
-        """The action; there must be one."""
+        """Index of the action, which must have been chosen."""
         assert self.record.action is not None
         return self.record.action
 
     def observation(self) -> Observation:
-        """Return all that is known of it, with costs in money."""
+        """Return everything that is known about the case, with costs in money."""
         return self.record.observation(self.problem.n_features)
 
     def priced(self) -> NDArray[np.bool_] | None:
-        """Return whose prices it shows; None means: those of all that was bought.
+        """Return a mask of the features whose prices were observed; None for all that were bought.
 
-        In release 0.1 what cost nothing showed no price, since it might have been free.
+        Release 0.1 did not record free values, so a cost of 0 there says nothing about the price.
         """
-        return self.observation().costs > 0 if self.former else None
+        return self.observation().costs > 0 if self.is_legacy else None
 
     def apply(self, event: Event) -> None:
-        """Take the next event."""
+        """Apply the next event."""
         if event.step != self.step or (event.kind == OPENED) != (self.step == 0):
-            raise _impossible(event, f"step {self.step} of it comes next")
+            raise _impossible(event, f"the next step is {self.step}")
         if event.kind == OPENED:
             self._open(event.body)
         elif event.kind == OBSERVED:
@@ -177,40 +177,42 @@ class CaseState:
             self._require(event, OPEN, ACTED)
             self._settle(event)
         else:
-            raise _impossible(event, "there is no such kind")
+            raise _impossible(event, "the kind is unknown")
         if self.acted is None and self.record.action is not None:
             self.acted = event
         self.events.append(event)
 
     def bought(self, body: Mapping[str, Any]) -> PurchaseResult:
-        """Return what came of the purchase, as the body of an observation says it."""
+        """Return the result of a purchase from the body of an observation."""
         features, place = self.problem.features, self.problem.feature_index
         codes = {
             place(name): features[place(name)].code(value) for name, value in body["values"].items()
         }
         costs = {place(name): cost for name, cost in body["costs"].items()}
         wanted = set(self.record.places)
-        if not self.former and not (codes.keys() <= costs.keys() == wanted):
-            raise ValueError(f"it asked for {self.buy}, and {list(body['costs'])} were paid for")
-        return self.kept(PurchaseResult(codes, costs))
+        if not self.is_legacy and not (codes.keys() <= costs.keys() == wanted):
+            raise ValueError(
+                f"{self.buy} were to be bought, but {list(body['costs'])} were paid for"
+            )
+        return self.visible(PurchaseResult(codes, costs))
 
-    def kept(self, bought: PurchaseResult) -> PurchaseResult:
-        """Return what the policy gets to know of a purchase.
+    def visible(self, bought: PurchaseResult) -> PurchaseResult:
+        """Return the part of a purchase that the policy sees.
 
-        In release 0.1 it also got the free values, as bought for 0, and nothing about features that
-        could not be had.
+        In release 0.1 the policy also saw the free values, as bought for 0, and nothing about
+        features that were unavailable.
         """
-        if not self.former:
+        if not self.is_legacy:
             return bought
-        free = self._bought_for_nothing
+        free = self._legacy_free
         paid = {i: bought.costs[i] for i in bought.codes}
         return PurchaseResult({**free, **bought.codes}, {**dict.fromkeys(free, 0.0), **paid})
 
     def _open(self, body: Mapping[str, Any]) -> None:
         known = free_codes(self.problem, body["free"])
-        self.former = "contract" not in body
-        if self.former:
-            self._bought_for_nothing = known
+        self.is_legacy = "contract" not in body
+        if self.is_legacy:
+            self._legacy_free = known
         else:
             self.record.free = known
             _require_decision(body)
@@ -240,8 +242,8 @@ class CaseState:
             self._require(event, ACTED)
             self.noted.append(reward)
         elif use == LATE_LEARNT:
-            if self.acted is None or self.learnt:
-                raise _impossible(event, "it has no action, or was learnt before")
+            if self.acted is None or self.is_learnt:
+                raise _impossible(event, "the case has no action, or was learnt before")
             self._learn(reward)
 
     def _settle(self, event: Event) -> None:
@@ -250,11 +252,11 @@ class CaseState:
         self.record.close(REWARDED if self.noted else EXPIRED)
 
     def _learn(self, reward: Reward) -> None:
-        self.taught = reward
+        self.learnt_reward = reward
         self.record.reward, self.record.outcome = reward.money, reward.outcome
 
     def reward_of(self, body: Mapping[str, Any]) -> Reward:
-        """Return the reward that a body holds; release 0.1 kept no outcomes."""
+        """Return the reward in a body; release 0.1 stored no outcomes."""
         name, outcomes = body.get("outcome"), self.problem.outcomes
         if name is None or outcomes is None:
             return Reward(body["reward"])
@@ -267,13 +269,13 @@ class CaseState:
 
 def _require_decision(body: Mapping[str, Any]) -> None:
     if bool(body.get("buy")) == (body.get("action") is not None):
-        raise ValueError("it must either buy something or act")
+        raise ValueError("a decision must either buy something or act")
 
 
 def _impossible(event: Event, why: str) -> BrokenLog:
     return BrokenLog(
-        f"event {event.position.seq} ({event.kind}, step {event.step} of case {event.case}) cannot "
-        f"have happened: {why}. The log was changed or damaged: restore a copy of the store."
+        f"event {event.position.seq} ({event.kind}, step {event.step} of case {event.case}) is not "
+        f"valid: {why}. The log was changed or damaged: restore a backup of the store."
     )
 
 

@@ -1,4 +1,4 @@
-"""Group commit: what arrives while one commit runs is written together in the next."""
+"""Group commit: requests that arrive during one commit are written together in the next."""
 
 from __future__ import annotations
 
@@ -13,59 +13,69 @@ from time import monotonic
 
 from thrifty.errors import StoreError, StoreUnavailable, ThriftyError
 from thrifty.service.events import Event
-from thrifty.service.stores.base import Lease, Store
+from thrifty.service.stores.base import EventLog, Lease
 
-log = logging.getLogger("thrifty.service")
+logger = logging.getLogger("thrifty.service")
 
 MAX_BATCH = 256
 MAX_QUEUE = 10_000
+_RETRY_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _PendingWrite:
     draft: Event
     lease: Lease | None
-    written: asyncio.Future[Event | None]
+    result: asyncio.Future[Event | None]
 
 
 class Committer:
-    """Writes drafts in the order in which they came, and tells when they are on the disk.
+    """Write events in the order of arrival, and report when they are on the disk.
 
-    `written` is called with every batch, in order, before anybody is told. A store that others
-    write to as well may lose its connection: the batch is then repeated for `patience` seconds.
+    Parameters
+    ----------
+    log : EventLog
+        Where to write.
+    on_written : callable
+        Called with the events of every batch, in order, before any request gets its result.
+    on_failure : callable
+        Called with the error if a batch cannot be written.
+    patience : float
+        Seconds for which a batch is repeated while the store is unavailable. A batch may be
+        repeated because `EventLog.append` is atomic.
     """
 
     def __init__(
         self,
-        store: Store,
-        written: Callable[[Sequence[Event]], None],
-        failed: Callable[[ThriftyError], None],
+        log: EventLog,
+        on_written: Callable[[Sequence[Event]], None],
+        on_failure: Callable[[ThriftyError], None],
         patience: float = 0.0,
     ) -> None:
-        self._store, self._written, self._failed = store, written, failed
+        self._log, self._on_written, self._on_failure = log, on_written, on_failure
         self._patience = patience
-        self._waiting: deque[_Waiting] = deque()
-        self._batch: list[_Waiting] = []
-        self._ending = False
+        self._waiting: deque[_PendingWrite] = deque()
+        self._batch: list[_PendingWrite] = []
+        self._stopping = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "committer")
 
     @property
     def queue(self) -> int:
-        """How many drafts wait, or are being written."""
+        """Number of events that wait or are being written."""
         return len(self._waiting) + len(self._batch)
 
     async def append(self, draft: Event, lease: Lease | None = None) -> Event | None:
-        """Return the event when it is written, or None if its step or key was taken."""
-        if self._ending:
-            raise _stopping()
+        """Return the event once it is written, or None if its step or key is already taken."""
+        if self._stopping:
+            raise _stopping_error()
         if len(self._waiting) >= MAX_QUEUE:
             raise StoreUnavailable(
-                f"{MAX_QUEUE} requests wait to be written: this is more than the store can "
-                "take, so try again later."
+                f"{MAX_QUEUE} requests are waiting to be written, which is more than the store can "
+                "handle: try again later."
             )
         future: asyncio.Future[Event | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(draft, lease, future))
+        self._waiting.append(_PendingWrite(draft, lease, future))
         self._wake.set()
         return await future
 
@@ -79,59 +89,59 @@ class Committer:
                 self._batch = []
             self._wake.clear()
 
-    def _next_batch(self) -> list[_Waiting]:
+    def _next_batch(self) -> list[_PendingWrite]:
         lease = self._waiting[0].lease
-        alike = takewhile(lambda pending: pending.lease == lease, self._waiting)
-        same = list(islice(alike, MAX_BATCH))
-        for _ in same:
+        same_lease = takewhile(lambda pending: pending.lease == lease, self._waiting)
+        batch = list(islice(same_lease, MAX_BATCH))
+        for _ in batch:
             self._waiting.popleft()
-        return same
+        return batch
 
-    async def _commit(self, batch: list[_Waiting]) -> None:
+    async def _commit(self, batch: list[_PendingWrite]) -> None:
         try:
             events = await self._append([pending.draft for pending in batch], batch[0].lease)
-            self._written([event for event in events if event is not None])
+            self._on_written([event for event in events if event is not None])
         except ThriftyError as error:
-            self._failed(error)
-            _refuse(batch, error)
+            self._on_failure(error)
+            _fail(batch, error)
             return
-        except Exception as error:  # whatever it is, nobody may wait for ever
-            log.exception("a batch of %d could not be written", len(batch))
-            self._failed(StoreError(f"a batch could not be written ({error!r})."))
-            _refuse(batch, error)
+        except Exception as error:  # otherwise the requests of the batch would wait for ever
+            logger.exception("a batch of %d events could not be written", len(batch))
+            self._on_failure(StoreError(f"a batch could not be written ({error!r})."))
+            _fail(batch, error)
             return
         for pending, event in zip(batch, events, strict=True):
-            if not pending.written.done():
-                pending.written.set_result(event)
+            if not pending.result.done():
+                pending.result.set_result(event)
 
     async def _append(self, drafts: list[Event], lease: Lease | None) -> list[Event | None]:
         loop, until = asyncio.get_running_loop(), monotonic() + self._patience
         while True:
             try:
-                return await loop.run_in_executor(self._thread, self._store.append, drafts, lease)
+                return await loop.run_in_executor(self._thread, self._log.append, drafts, lease)
             except StoreUnavailable:
                 if monotonic() >= until:
                     raise
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def finish(self) -> None:
-        """Take nothing more, and write what was taken."""
-        self._ending = True
+        """Accept no more events, and wait until the queue is empty."""
+        self._stopping = True
         while self.queue:
             await asyncio.sleep(0.01)
 
     def close(self) -> None:
-        """End the thread; what still waits is refused."""
-        _refuse(self._waiting, _stopping())
+        """Stop the thread, and fail the events that still wait."""
+        _fail(self._waiting, _stopping_error())
         self._waiting.clear()
         self._thread.shutdown()
 
 
-def _stopping() -> StoreUnavailable:
+def _stopping_error() -> StoreUnavailable:
     return StoreUnavailable("the service is stopping: try again.")
 
 
-def _refuse(waiting: Iterable[_Waiting], error: Exception) -> None:
-    for pending in waiting:
-        if not pending.written.done():  # whoever asked may have gone
-            pending.written.set_exception(error)
+def _fail(batch: Iterable[_PendingWrite], error: Exception) -> None:
+    for pending in batch:
+        if not pending.result.done():  # the client may have disconnected
+            pending.result.set_exception(error)

@@ -1,4 +1,4 @@
-"""The dashboard: one page, its script and style, and plotly's script from the installed package."""
+"""The dashboard: a page, its script and style, and the script of the installed plotly."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _FILES = {
 
 
 @cache
-def _text(name: str) -> str:
+def _read_page(name: str) -> str:
     return (resources.files("thrifty.service") / "pages" / name).read_text(encoding="utf-8")
 
 
-async def page(request: Request) -> Response:
-    """Return the page; it holds no data, its script asks for them."""
+async def show_page(request: Request) -> Response:
+    """Return the page. It contains no data; its script requests them from the API."""
     del request
-    return Response(_text("dashboard.html"), media_type="text/html")
+    return Response(_read_page("dashboard.html"), media_type="text/html")
 
 
-async def static(request: Request) -> Response:
-    """Return the page's script or style, or plotly's own script: no other host is asked."""
+async def show_file(request: Request) -> Response:
+    """Return a script or style of the page. Plotly is served from here too, not from a CDN."""
     name = request.path_params["name"]
-    if name == "plotly.min.js" and (script := _plotly()) is not None:
+    if name == "plotly.min.js" and (script := _find_plotly()) is not None:
         cached = {"cache-control": "max-age=86400"}
         return FileResponse(script, media_type="text/javascript", headers=cached)
     if name not in _FILES:
         raise HTTPException(404)
-    return Response(_text(name), headers={"content-type": _FILES[name]})
+    return Response(_read_page(name), headers={"content-type": _FILES[name]})
 
 
-def _plotly() -> Path | None:
+def _find_plotly() -> Path | None:
     found = find_spec("plotly")
     if found is None or found.origin is None:
         return None
     return Path(found.origin).parent / "package_data" / "plotly.min.js"
 
 
-ROUTES = [Route("/", page), Route("/static/{name}", static)]
+ROUTES = [Route("/", show_page), Route("/static/{name}", show_file)]

@@ -1,4 +1,4 @@
-"""The event that a request leads to, or a refusal. Nothing here changes anything."""
+"""Turn a request into an event, or raise an error. All functions here are pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Values = Mapping[str, str | float | None]
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """When something was asked for, and under which idempotency key."""
+    """Time, idempotency key and digest of a request."""
 
     at: int
     key: str | None = None
@@ -43,7 +43,7 @@ class RequestInfo:
 
 @dataclass(frozen=True, slots=True)
 class NewCase:
-    """What is known of a new case, and the actions to choose from if nothing is to be bought."""
+    """What is known about a new case, and the actions to choose from if nothing is bought."""
 
     free: Values
     available: Sequence[str] | None = None
@@ -51,7 +51,7 @@ class NewCase:
 
 @dataclass(frozen=True, slots=True)
 class ObservationReport:
-    """What came of a purchase: what is None or left out of `values` could not be had."""
+    """The result of a purchase; what is None or missing in `values` is unavailable."""
 
     values: Values
     costs: Mapping[str, float]
@@ -59,36 +59,36 @@ class ObservationReport:
     available: Sequence[str] | None = None
 
 
-def open_case(
-    spec: PolicySpec, model: Model, case: str, given: NewCase, ticket: RequestInfo
-) -> Event:
+def open_case(spec: PolicySpec, model: Model, case: str, new: NewCase, info: RequestInfo) -> Event:
     """Choose what to buy for a new case or, if nothing, its action."""
-    require_free(spec.problem, spec.free, given.free)
-    body = opening(spec, model, case, given, ticket.at)
-    return _event(spec, case, 0, OPENED, ticket, body, model)
+    require_free(spec.problem, spec.free, new.free)
+    body = opening_body(spec, model, case, new, info.at)
+    return _event(spec, case, 0, OPENED, info, body, model)
 
 
-def opening(spec: PolicySpec, model: Model, case: str, given: NewCase, at: int) -> dict[str, Any]:
-    """Return the body of an opening: a function of the rounds learnt and the case alone."""
-    known = Observation.from_free(spec.problem, free_codes(spec.problem, given.free))
-    available = action_mask(spec.problem, given.available)
+def opening_body(
+    spec: PolicySpec, model: Model, case: str, new: NewCase, at: int
+) -> dict[str, Any]:
+    """Return the body of an opening, which depends on the rounds learnt and the case alone."""
+    known = Observation.from_free(spec.problem, free_codes(spec.problem, new.free))
+    available = action_mask(spec.problem, new.available)
     decision = model.decide(known, step=0, available=available, case=case)
     return {
         "contract": CONTRACT,
-        "free": dict(given.free),
-        "available": _listed(given.available),
+        "free": dict(new.free),
+        "available": _as_list(new.available),
         **_purchase(spec, model, decision.places, decision),
         "deadline": _deadline(spec, at),
         **({} if decision.action is None else _action(spec, decision)),
     }
 
 
-def former_opening(
+def legacy_opening_body(
     spec: PolicySpec, model: Model, case: str, free: Values, at: int
 ) -> dict[str, Any]:
     """Return the body of an opening as release 0.1 wrote it.
 
-    The policy did not see the free values; they were taken out of its purchase afterwards.
+    The policy did not see the free values; they were removed from its purchase afterwards.
     """
     decision = model.decide(Observation.nothing(spec.problem), step=0, case=case)
     free_names = {*free, *spec.free}
@@ -102,23 +102,23 @@ def former_opening(
 
 
 def observe(
-    spec: PolicySpec, model: Model, case: CaseState, seen: ObservationReport, ticket: RequestInfo
+    spec: PolicySpec, model: Model, case: CaseState, report: ObservationReport, info: RequestInfo
 ) -> Event:
     """Choose what to buy next in a case or, if nothing, its action."""
-    _require_running(case, ticket.at)
+    _require_running(case, info.at)
     bought = parse_purchase(
         spec.problem,
         case.record,
-        seen.values,
-        seen.costs,
-        unavailable=seen.unavailable,
+        report.values,
+        report.costs,
+        unavailable=report.unavailable,
         max_cost=spec.max_cost,
     )
     body = {
-        **_reported(case, seen, bought),
-        **next_decision(spec, model, case, case.kept(bought), seen.available),
+        **_reported(case, report, bought),
+        **next_decision(spec, model, case, case.visible(bought), report.available),
     }
-    return _event(spec, case.id, case.step, OBSERVED, ticket, body, model)
+    return _event(spec, case.id, case.step, OBSERVED, info, body, model)
 
 
 def next_decision(
@@ -128,7 +128,7 @@ def next_decision(
     bought: PurchaseResult,
     available: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """Return what the body of an observation says about the decision."""
+    """Return the decision in the body of an observation."""
     record = case.record
     decision = model.decide(
         record.observation_after(spec.problem.n_features, bought),
@@ -139,7 +139,7 @@ def next_decision(
     if decision.action is None:
         owned = [*record.owned(), *bought.codes]
         body = _purchase(spec, model, decision.places, decision, owned)
-    elif case.former:
+    elif case.is_legacy:
         return _action(spec, decision)
     else:
         body = {**_action(spec, decision), "purpose": decision.purpose}
@@ -147,59 +147,62 @@ def next_decision(
 
 
 def reward(
-    spec: PolicySpec, case: CaseState, money: float | None, outcome: str | None, ticket: RequestInfo
+    spec: PolicySpec, case: CaseState, money: float | None, outcome: str | None, info: RequestInfo
 ) -> Event:
-    """Take a reward or an outcome, and say what becomes of it."""
+    """Take a reward or an outcome, and determine its use."""
     case.record.require_acted()
     if case.end == ABANDONED:
-        raise RoundClosed(f"case {case.id} was abandoned: it takes no more rewards.")
+        raise RoundClosed(
+            f"case {case.id} was abandoned, so it takes no more rewards: report a reward before "
+            "abandoning its case."
+        )
     paid, which = parse_reward(spec.problem, case.action, money, outcome)
-    use = _use(spec, case, ticket.at)
+    use = _use(spec, case, info.at)
     body = {**_rewarded(spec, Reward(paid, which)), "use": use}
     assert case.acted is not None
-    if case.status == CLOSED:  # it is no longer in memory, so the reward itself says how late it is
-        body["waited"] = ticket.at - case.acted.at
+    if case.status == CLOSED:  # closed cases are not in memory, so the event records the delay
+        body["waited"] = info.at - case.acted.at
     if use == LATE_LEARNT:
         body |= _embedded(case)
-    return _event(spec, case.id, case.step, REWARDED, ticket, body)
+    return _event(spec, case.id, case.step, REWARDED, info, body)
 
 
 def _embedded(case: CaseState) -> dict[str, Any]:
-    """Return what a late reward brings along: its case is no longer in memory when it is learnt."""
+    """Return the case for the event of a late reward, because closed cases are not in memory."""
     opened, *observed = [dict(event.body) for event in case.decided]
-    if case.former and len(observed) == 1:
+    if case.is_legacy and len(observed) == 1:
         return {"opened": opened, "acted": observed[0]}
     return {"opened": opened, "observed": observed}
 
 
 def _use(spec: PolicySpec, case: CaseState, at: int) -> str:
     if at > case.deadline:
-        return LATE_LEARNT if spec.rule.learn_late and not _taught(spec, case) else LATE
+        return LATE_LEARNT if spec.rule.learn_late and not _will_be_learnt(spec, case) else LATE
     if case.status == CLOSED:
         return EXTRA
     return LEARNT if spec.rule.rule == "first" else NOTED
 
 
-def _taught(spec: PolicySpec, case: CaseState) -> bool:
-    """Whether the deadline brings something to learn, whenever the watch comes to close it."""
-    return case.learnt or (case.status != CLOSED and _settled(spec, case) is not None)
+def _will_be_learnt(spec: PolicySpec, case: CaseState) -> bool:
+    """Return True if the case is learnt, or will be when it is closed at its deadline."""
+    return case.is_learnt or (case.status != CLOSED and _settled(spec, case) is not None)
 
 
-def abandon(spec: PolicySpec, case: CaseState, ticket: RequestInfo) -> Event:
-    """Close a case without a reward: it teaches nothing."""
-    _require_running(case, ticket.at)
-    return _event(spec, case.id, case.step, ABANDONED, ticket, {})
+def abandon(spec: PolicySpec, case: CaseState, info: RequestInfo) -> Event:
+    """Close a case without a reward; the policy learns nothing from it."""
+    _require_running(case, info.at)
+    return _event(spec, case.id, case.step, ABANDONED, info, {})
 
 
 def settle(spec: PolicySpec, case: CaseState, at: int) -> Event:
-    """Close a case whose deadline has passed, with the reward that counts, if any does."""
+    """Close a case whose deadline has passed, with the reward that the rule selects, if any."""
     due = _settled(spec, case)
     body = {"reward": None} if due is None else _rewarded(spec, due)
     return _event(spec, case.id, case.step, SETTLED, RequestInfo(at), body)
 
 
 def _settled(spec: PolicySpec, case: CaseState) -> Reward | None:
-    if case.acted is None or case.learnt:
+    if case.acted is None or case.is_learnt:
         return None
     if not case.noted:
         return None if spec.rule.default is None else Reward(spec.rule.default)
@@ -232,14 +235,14 @@ def _action(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _reported(case: CaseState, seen: ObservationReport, bought: PurchaseResult) -> dict[str, Any]:
-    """Return the purchase for the log: all costs, and the names of what could not be had."""
+def _reported(case: CaseState, report: ObservationReport, bought: PurchaseResult) -> dict[str, Any]:
+    """Return the result of a purchase for the log, with all costs and unavailable features."""
     names = case.problem.feature_names
     return {
-        "values": {name: value for name, value in seen.values.items() if value is not None},
+        "values": {name: value for name, value in report.values.items() if value is not None},
         "costs": {names[i]: cost for i, cost in bought.costs.items()},
         "unavailable": [names[i] for i in case.record.places if i not in bought.codes],
-        "available": _listed(seen.available),
+        "available": _as_list(report.available),
     }
 
 
@@ -249,7 +252,7 @@ def _rewarded(spec: PolicySpec, reward: Reward) -> dict[str, Any]:
     return {"reward": float(reward.money), "outcome": known}
 
 
-def _listed(names: Sequence[str] | None) -> list[str] | None:
+def _as_list(names: Sequence[str] | None) -> list[str] | None:
     return None if names is None else list(names)
 
 
@@ -262,7 +265,7 @@ def _event(
     case: str,
     step: int,
     kind: str,
-    ticket: RequestInfo,
+    info: RequestInfo,
     body: Mapping[str, Any],
     model: Model | None = None,
 ) -> Event:
@@ -272,15 +275,15 @@ def _event(
         case=case,
         step=step,
         kind=kind,
-        at=ticket.at,
+        at=info.at,
         body=body,
-        basis=None if model is None else model.learnt,
-        key=ticket.key,
-        request=ticket.request,
+        basis=None if model is None else model.rounds_learnt,
+        key=info.key,
+        request=info.request,
     )
 
 
 def _require_running(case: CaseState, at: int) -> None:
     case.record.require_running()
     if at > case.deadline:
-        raise RoundClosed(f"case {case.id} is past its deadline: open another case.")
+        raise RoundClosed(f"the deadline of case {case.id} has passed: open another case.")

@@ -1,4 +1,4 @@
-"""The engine: takes requests, decides, writes, and folds what was written. No HTTP here."""
+"""The engine: takes requests, decides, writes events and applies them, without HTTP."""
 
 from __future__ import annotations
 
@@ -34,15 +34,41 @@ from thrifty.service.served_policy import EngineSettings, ServedPolicy, recover_
 from thrifty.service.stores.base import Lease, LeaseLost, Store
 from thrifty.specification import PolicySpec
 
-log = logging.getLogger("thrifty.service")
+logger = logging.getLogger("thrifty.service")
 
 T = TypeVar("T")
 _MAX_ATTEMPTS = 20
 _READ_CHUNK = 2000
+_SETTLE_CHUNK = 1000
 
 
 class Engine:
-    """Serves the policies of a store."""
+    """Serve the policies of a store.
+
+    A request becomes one event: the engine decides what the event says, writes it to the log, and
+    applies it to the policy's projection. Repeating a request with the same idempotency key returns
+    the event that was written the first time.
+
+    Parameters
+    ----------
+    store : Store
+        Where events are written. The engine closes it when it stops.
+    specs : sequence of PolicySpec
+        Policies to declare, in addition to those of the store.
+    settings : EngineSettings
+        Limits and intervals.
+    clock : callable
+        Returns the time in microseconds.
+
+    Attributes
+    ----------
+    ready : bool
+        True if the engine can decide and write.
+    problem : str
+        Why the engine is not ready.
+    started : int
+        Time of the start, in microseconds.
+    """
 
     def __init__(
         self,
@@ -54,55 +80,95 @@ class Engine:
         self.store, self.settings, self.clock = store, settings, clock
         self.ready = False
         self.problem = "starting"
-        self._stuck = self._stopping = False
+        self._log_is_broken = self._stopping = False
         self.started = clock()
         self.holder = f"{socket.gethostname()[:30]}-{os.getpid()}-{secrets.token_hex(4)}"
-        self.position = Position()
         self._tasks: list[asyncio.Task[None]] = []
         self._threads = ThreadPoolExecutor(8, "engine")
         self._wake = asyncio.Event()
-        for spec in {spec.id: spec for spec in (*store.specs(), *specs)}.values():
-            smoke_test(spec)  # what cannot be made is refused before anything is written
+        for spec in {spec.id: spec for spec in (*store.policies.specs(), *specs)}.values():
+            smoke_test(spec)  # before declaring anything: a declared policy cannot be removed
         for spec in specs:
-            store.declare(spec)
+            store.policies.declare(spec)
         self._served = {
             (spec.tenant, spec.name): ServedPolicy(recover_projection(store, spec))
-            for spec in store.specs()
+            for spec in store.policies.specs()
         }
         positions = [served.projection.position for served in self._served.values()]
         self.position = min(positions, default=Position())
         self._last: Event | None = None
         self._catch_up()
-        self._committer = Committer(
-            store, self._take, self._fail, 0.0 if store.exclusive else settings.patience
-        )
+        patience = 0.0 if store.exclusive else settings.patience
+        self._committer = Committer(store.log, self._on_written, self._on_failure, patience)
 
     @property
     def projections(self) -> Mapping[tuple[str, str], Projection]:
-        """The projections by tenant and policy."""
+        """The projections by tenant and name of the policy."""
         return {name: served.projection for name, served in self._served.items()}
 
     @property
     def queue(self) -> int:
-        """How many requests wait to be written."""
+        """Number of requests that wait to be written."""
         return self._committer.queue
 
+    def tenant_projections(self, tenant: str) -> list[Projection]:
+        """Return the projections of a tenant's policies.
+
+        Parameters
+        ----------
+        tenant : str
+            Name of the tenant.
+
+        Returns
+        -------
+        list of Projection
+            One for each policy.
+        """
+        return [served.projection for (owner, _), served in self._served.items() if owner == tenant]
+
     def projection(self, tenant: str, policy: str) -> Projection:
-        """Return the projection of a policy."""
+        """Return the projection of a policy.
+
+        Parameters
+        ----------
+        tenant, policy : str
+            Names of the tenant and of the policy.
+
+        Returns
+        -------
+        Projection
+            The current state of the policy.
+
+        Raises
+        ------
+        UnknownName
+            If the tenant has no such policy.
+        """
         served = self._served.get((tenant, policy))
         if served is None:
             known = ", ".join(name for owner, name in self._served if owner == tenant) or "none"
-            raise UnknownName(f"there is no policy {policy!r}: there is {known}.")
+            raise UnknownName(f"there is no policy {policy!r}: the policies are {known}.")
         return served.projection
 
     def leads(self, projection: Projection) -> bool:
-        """Whether this process closes the policy's cases and saves its snapshots."""
+        """Return True if this process closes the policy's cases and saves its snapshots.
+
+        Parameters
+        ----------
+        projection : Projection
+            State of a policy.
+
+        Returns
+        -------
+        bool
+            True if this process holds the lease of the policy.
+        """
         return self._served[projection.spec.tenant, projection.spec.name].lease is not None
 
     async def start(self) -> None:
-        """Begin to commit, to follow the log and to watch deadlines."""
+        """Start to write, to follow the log and to watch deadlines."""
         for served in self._served.values() if self.store.exclusive else ():
-            served.lease = self.store.acquire(served.projection.spec.id, self.holder, 0)
+            served.lease = self.store.leases.acquire(served.projection.spec.id, self.holder, 0)
         loops = [self._committer.run(), self._watch()]
         if not self.store.exclusive:
             loops.append(self._follow())
@@ -110,7 +176,7 @@ class Engine:
         self.ready, self.problem = True, ""
 
     async def stop(self) -> None:
-        """Write what waits, save snapshots and let go of the store."""
+        """Write the queue, save snapshots and close the store."""
         self._stopping, self.ready, self.problem = True, False, "stopping"
         await self._committer.finish()
         for task in self._tasks:
@@ -119,15 +185,39 @@ class Engine:
         for served in self._served.values():
             with contextlib.suppress(StoreError):
                 await self._save_snapshot(served)
-                await self._in_thread(served.hand_over, self.store, self.holder)
+                await self._in_thread(served.release, self.store)
         self._committer.close()
         self._threads.shutdown()
         self.store.close()
 
     async def open_case(
-        self, tenant: str, policy: str, given: NewCase, key: str, request: str
+        self, tenant: str, policy: str, new: NewCase, key: str, request: str
     ) -> Event:
-        """Open a case: choose what to buy for it or, if nothing, its action."""
+        """Open a case: choose the features to buy for it or, if none, its action.
+
+        Parameters
+        ----------
+        tenant, policy : str
+            Names of the tenant and of the policy.
+        new : NewCase
+            What is known about the case.
+        key : str
+            Idempotency key.
+        request : str
+            Digest of the request; a repeated request must have the same one.
+
+        Returns
+        -------
+        Event
+            The event, which is in the log.
+
+        Raises
+        ------
+        TooManyOpen
+            If the policy has too many open cases.
+        KeyReused
+            If the key was used for another request.
+        """
         projection = self.projection(tenant, policy)
 
         async def draft() -> Event:
@@ -136,21 +226,40 @@ class Engine:
                     f"{policy} already has {len(projection.cases)} open cases, which is the limit: "
                     "report their rewards, abandon some, or shorten the deadline."
                 )
-            ticket = RequestInfo(self.clock(), key, request)
-            case = new_case_id(ticket.at)
-            return decisions.open_case(projection.spec, projection.model, case, given, ticket)
+            info = RequestInfo(self.clock(), key, request)
+            case = new_case_id(info.at)
+            return decisions.open_case(projection.spec, projection.model, case, new, info)
 
         return await self._write(tenant, key, request, draft)
 
     async def observe(
-        self, tenant: str, case_id: str, seen: ObservationReport, key: str, request: str
+        self, tenant: str, case_id: str, report: ObservationReport, key: str, request: str
     ) -> Event:
-        """Take what came of a purchase: choose what to buy next or, if nothing, the action."""
+        """Take the result of a purchase: choose what to buy next or, if nothing, the action.
+
+        Parameters
+        ----------
+        tenant : str
+            Name of the tenant.
+        case_id : str
+            Id of the case.
+        report : ObservationReport
+            Values and costs.
+        key : str
+            Idempotency key.
+        request : str
+            Digest of the request.
+
+        Returns
+        -------
+        Event
+            The event, which is in the log.
+        """
 
         async def draft() -> Event:
             projection, case = await self._find(tenant, case_id)
-            ticket = RequestInfo(self.clock(), key, request)
-            return decisions.observe(projection.spec, projection.model, case, seen, ticket)
+            info = RequestInfo(self.clock(), key, request)
+            return decisions.observe(projection.spec, projection.model, case, report, info)
 
         return await self._write(tenant, key, request, draft)
 
@@ -163,17 +272,55 @@ class Engine:
         key: str,
         request: str,
     ) -> Event:
-        """Take a reward in money, or an outcome."""
+        """Take the reward or the outcome of a case.
+
+        Parameters
+        ----------
+        tenant : str
+            Name of the tenant.
+        case_id : str
+            Id of the case.
+        money : float, optional
+            The reward.
+        outcome : str, optional
+            The outcome, which determines the reward.
+        key : str
+            Idempotency key.
+        request : str
+            Digest of the request.
+
+        Returns
+        -------
+        Event
+            The event, which is in the log.
+        """
 
         async def draft() -> Event:
             projection, case = await self._find(tenant, case_id)
-            ticket = RequestInfo(self.clock(), key, request)
-            return decisions.reward(projection.spec, case, money, outcome, ticket)
+            info = RequestInfo(self.clock(), key, request)
+            return decisions.reward(projection.spec, case, money, outcome, info)
 
         return await self._write(tenant, key, request, draft)
 
     async def abandon(self, tenant: str, case_id: str, key: str, request: str) -> Event:
-        """Close a case without a reward."""
+        """Close a case without a reward.
+
+        Parameters
+        ----------
+        tenant : str
+            Name of the tenant.
+        case_id : str
+            Id of the case.
+        key : str
+            Idempotency key.
+        request : str
+            Digest of the request.
+
+        Returns
+        -------
+        Event
+            The event, which is in the log.
+        """
 
         async def draft() -> Event:
             projection, case = await self._find(tenant, case_id)
@@ -182,29 +329,49 @@ class Engine:
         return await self._write(tenant, key, request, draft)
 
     async def case(self, tenant: str, case_id: str) -> tuple[PolicySpec, CaseState]:
-        """Return everything that the log knows of a case."""
-        events = (await self._in_thread(self.store.cases, [case_id])).get(case_id)
+        """Return a case as the log has it.
+
+        Parameters
+        ----------
+        tenant : str
+            Name of the tenant.
+        case_id : str
+            Id of the case.
+
+        Returns
+        -------
+        tuple of PolicySpec and CaseState
+            The policy and the case.
+
+        Raises
+        ------
+        UnknownRound
+            If the tenant has no such case.
+        """
+        events = (await self._in_thread(self.store.index.cases, [case_id])).get(case_id)
         if not events or events[0].tenant != tenant:
-            raise UnknownRound(f"there is no case {case_id!r}: use the id that opening it gave.")
+            raise UnknownRound(
+                f"there is no case {case_id!r}: use the id in the response that opened the case."
+            )
         spec = self.projection(tenant, events[0].policy).spec
         return spec, CaseState.from_events(spec.problem, events)
 
     async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Let a call that waits for the store wait elsewhere."""
+        """Run a call that waits for the store without blocking the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
     async def _find(self, tenant: str, case_id: str) -> tuple[Projection, CaseState]:
-        if self.store.exclusive:
-            for (owner, _), served in self._served.items():
-                if owner == tenant and case_id in served.projection.cases:
-                    return served.projection, served.projection.cases[case_id]
+        if self.store.exclusive:  # only then does memory hold every event of an open case
+            for projection in self.tenant_projections(tenant):
+                if case_id in projection.cases:
+                    return projection, projection.cases[case_id]
         spec, case = await self.case(tenant, case_id)
         return self.projection(tenant, spec.name), case
 
     async def _write(
         self, tenant: str, key: str, request: str, draft: Callable[[], Awaitable[Event]]
     ) -> Event:
-        """Write what `draft` returns; asked for once more, return what was written then."""
+        """Write the event of `draft`, or return the one that was written under the same key."""
         for _ in range(_MAX_ATTEMPTS):
             try:
                 event = await draft()
@@ -219,133 +386,132 @@ class Engine:
             earlier = await self._earlier(tenant, key, request)
             if earlier is not None:
                 return earlier
-        raise StoreUnavailable("others were always faster at this case: try again.")
+        raise StoreUnavailable("other requests keep changing this case: try again.")
 
     async def _earlier(self, tenant: str, key: str, request: str) -> Event | None:
-        event = await self._in_thread(self.store.with_key, tenant, key)
+        event = await self._in_thread(self.store.index.with_key, tenant, key)
         if event is not None and event.request != request:
             raise KeyReused(
-                f"the idempotency key {key!r} stands for another request, which was answered "
-                "before: use a new key for every new request."
+                f"the idempotency key {key!r} was already used for another request: use a new key "
+                "for every new request."
             )
         return event
 
-    def _take(self, events: Sequence[Event]) -> None:
-        """Fold what was just written, if nobody else can have written in between."""
+    def _on_written(self, events: Sequence[Event]) -> None:
+        """Apply the events that were just written, if no other process can write in between."""
         if not self.store.exclusive:
             self._wake.set()
         elif not events:
-            return  # nothing new was written or fold_log: who is not ready stays so
+            return  # nothing was written, so this says nothing about the store
         elif events[0].position.seq == self.position.seq + 1:
-            self._fold(sorted(events, key=lambda event: event.position))
+            self._apply(sorted(events, key=lambda event: event.position))
         else:
             self._catch_up()
         self._recover()
 
     def _recover(self) -> None:
-        """Be ready again, unless the log has become unreadable, or the end has come."""
-        if not (self._stuck or self._stopping):
+        """Become ready again, unless the log is broken or the engine stops."""
+        if not (self._log_is_broken or self._stopping):
             self.ready, self.problem = True, ""
 
-    def _fail(self, error: ThriftyError) -> None:
+    def _on_failure(self, error: ThriftyError) -> None:
         if isinstance(error, LeaseLost):
             return
         if self.ready:
-            log.error("not ready: %s", error)
+            logger.error("not ready: %s", error)
         self.ready, self.problem = False, str(error)
 
-    def _fold(self, events: Sequence[Event]) -> None:
+    def _apply(self, events: Sequence[Event]) -> None:
         for event in events:
             served = self._served.get((event.tenant, event.policy))
             if served is not None and event.position > served.projection.position:
                 served.projection.apply(event)
                 served.settling.discard(event.case)
-                served.news += 1
+                served.new_events += 1
             self._last, self.position = event, event.position
         for served in self._served.values():
-            served.passed += len(events)
+            served.new_events_of_all += len(events)
 
     def _catch_up(self) -> None:
-        while events := self.store.read(self.position, _READ_CHUNK):
-            self._fold(events)
+        while events := self.store.log.read(self.position, _READ_CHUNK):
+            self._apply(events)
 
     async def _follow(self) -> None:
-        """Fold what all replicas write, as soon as its order is final."""
+        """Apply the events of all replicas as soon as their order is final."""
         while True:
             try:
-                events = await self._in_thread(self.store.read, self.position, _READ_CHUNK)
-                self._fold(events)
-                self._stuck = False
+                events = await self._in_thread(self.store.log.read, self.position, _READ_CHUNK)
+                self._apply(events)
+                self._log_is_broken = False
             except StoreUnavailable as error:
-                self._fail(error)
+                self._on_failure(error)
                 events = []
-            except Exception as error:  # whatever it is, it must be seen, and tried again
-                self._stuck, events = True, []
-                self._fail(
-                    BrokenLog(f"the log cannot be followed ({error}): restore a copy of it.")
+            except Exception as error:  # report any error in /readyz, and try again
+                self._log_is_broken, events = True, []
+                self._on_failure(
+                    BrokenLog(f"the log cannot be read ({error}): restore a backup of the store.")
                 )
             if not events:
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self.settings.poll):  # wait_for may lose a cancel
+                    # not wait_for, which may swallow a cancellation
+                    async with asyncio.timeout(self.settings.poll):
                         await self._wake.wait()
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self.settings.tick)
             try:
-                await self._look_after()
+                await self._maintain()
             except StoreError as error:
-                self._fail(error)
+                self._on_failure(error)
             except Exception:
-                log.exception("the watch stumbled and goes on")
+                logger.exception("checking deadlines and leases failed; trying again")
 
-    async def _look_after(self) -> None:
+    async def _maintain(self) -> None:
         if not self.ready:
             await self._in_thread(self.store.probe)
             if self.store.exclusive:
                 self._catch_up()
             self._recover()
             if self.ready:
-                log.info("ready again")
+                logger.info("ready again")
         for served in self._served.values():
             served.lease = await self._in_thread(
-                self.store.acquire,
+                self.store.leases.acquire,
                 served.projection.spec.id,
                 self.holder,
                 self.settings.lease_seconds,
             )
             if served.lease is not None:
                 await self._settle(served, served.lease)
-                if served.snapshot_due(self.settings):
+                if served.is_snapshot_due(self.settings):
                     await self._try_snapshot(served)
 
     async def _settle(self, served: ServedPolicy, lease: Lease) -> None:
         """Close the cases whose deadline has passed."""
-        at = self.clock()
+        at, spec = self.clock(), served.projection.spec
         overdue = (case for case in served.projection.overdue(at) if case.id not in served.settling)
-        drafts = [
-            decisions.settle(served.projection.spec, case, at) for case in islice(overdue, 1000)
-        ]
+        drafts = [decisions.settle(spec, case, at) for case in islice(overdue, _SETTLE_CHUNK)]
         served.settling.update(draft.case for draft in drafts)
-        held = None if self.store.exclusive else lease
-        outcomes = await asyncio.gather(
-            *(self._committer.append(draft, held) for draft in drafts), return_exceptions=True
+        needed = None if self.store.exclusive else lease
+        results = await asyncio.gather(
+            *(self._committer.append(draft, needed) for draft in drafts), return_exceptions=True
         )
-        for draft, outcome in zip(drafts, outcomes, strict=True):
-            if not isinstance(outcome, Event):  # it was refused, or somebody else was faster
+        for draft, result in zip(drafts, results, strict=True):
+            if not isinstance(result, Event):  # an error, or another request was faster
                 served.settling.discard(draft.case)
-            if isinstance(outcome, LeaseLost):
+            if isinstance(result, LeaseLost):
                 served.lease = None
 
     async def _try_snapshot(self, served: ServedPolicy) -> None:
-        """Save a snapshot if that can be done; without it only a start takes longer."""
+        """Save a snapshot if possible; without one only the next start takes longer."""
         try:
             await self._save_snapshot(served)
         except StoreError as error:
-            log.warning("no snapshot of %s was saved: %s", served.projection.spec.id, error)
+            logger.warning("the snapshot of %s was not saved: %s", served.projection.spec.id, error)
 
     async def _save_snapshot(self, served: ServedPolicy) -> None:
-        if served.lease is not None and served.passed:
+        if served.lease is not None and served.new_events_of_all:
             save = served.snapshot_saver(self.store, self.position, self._last)
             await self._in_thread(save)

@@ -1,4 +1,4 @@
-"""The entries of the log."""
+"""Events: the entries of the log."""
 
 from __future__ import annotations
 
@@ -16,39 +16,64 @@ OPENED, OBSERVED, REWARDED, ABANDONED, SETTLED = KINDS = (
     "abandoned",
     "settled",
 )
-FORMER_KINDS = {"acted": OBSERVED}
-"""What release 0.1 called some kinds."""
+LEGACY_KINDS = {"acted": OBSERVED}
+"""Names of kinds in release 0.1."""
 
 CONTRACT = 2
-"""Kept in every opening. Release 0.1 kept nothing there: in its cases free values were bought for
-0, and the policy did not see them before it chose what to buy."""
+"""Version in every opening. Release 0.1 wrote no version. In its cases free values were treated as
+bought for 0, and the policy did not see them before it chose what to buy."""
 
 LEARNT, NOTED, EXTRA, LATE, LATE_LEARNT = USES = ("learnt", "noted", "extra", "late", "late-learnt")
-"""What became of a reward: learnt at once, kept until the deadline, one too many, late, or late and
-learnt all the same."""
+"""Uses of a reward: learnt at once, kept until the deadline, ignored because one was learnt before,
+ignored because it is late, or learnt although it is late."""
 
-UNUSABLE = (AttributeError, LookupError, TypeError, ValueError)
-"""What the body of an event raises that has another shape than we write."""
+INVALID_BODY_ERRORS = (AttributeError, LookupError, TypeError, ValueError)
+"""Errors that reading the body of an event raises if the body does not have the expected form."""
 
 
 class Position(NamedTuple):
-    """A place in the log; every reader sees events in this order."""
+    """A position in the log; all readers see events in this order.
+
+    Parameters
+    ----------
+    transaction : int
+        Number of the transaction; always 0 in SQLite.
+    seq : int
+        Number of the event.
+    """
 
     transaction: int = 0
     seq: int = 0
 
 
 START = Position()
-"""Before the first event."""
+"""The position before the first event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One entry of the log.
 
-    `step` counts the events of a case from 0, so that two writers cannot both take the same step.
-    `at` is in microseconds. `basis` is the number of rounds that the policy had learnt when it
-    decided. `key` and `request` are the idempotency key and the digest of what was asked for.
+    Parameters
+    ----------
+    tenant, policy, case : str
+        Names of the tenant, the policy and the case.
+    step : int
+        Number of the event within its case, from 0. Two writers cannot both write the same step.
+    kind : str
+        One of `KINDS`.
+    at : int
+        Time in microseconds.
+    body : mapping
+        Content, as JSON values.
+    basis : int, optional
+        Number of rounds that the policy had learnt when it decided.
+    key : str, optional
+        Idempotency key.
+    request : str, optional
+        Digest of the request.
+    position : Position
+        Position in the log; `START` for a draft.
     """
 
     tenant: str
@@ -64,7 +89,7 @@ class Event:
     position: Position = START
 
     def same_as(self, other: Event) -> bool:
-        """Whether it says the same, wherever in the log it stands."""
+        """Return True if two events are equal apart from their positions."""
         mine = (self.case, self.step, self.kind, self.at, self.basis, self.key, self.request)
         return self.body == other.body and mine == (
             other.case,
@@ -81,7 +106,7 @@ _counter = count(int.from_bytes(os.urandom(2)))
 
 
 def new_case_id(at: int) -> str:
-    """Return an id that nobody else has; later ids sort later, which keeps indexes compact.
+    """Return a unique id; later ids sort later, which keeps database indexes compact.
 
     >>> new_case_id(1) < new_case_id(1_000_000_000)
     True

@@ -1,4 +1,4 @@
-"""The log as a table for analysis, and back."""
+"""Export the log to a Parquet file for analysis, and read it back."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from thrifty.files import atomic_write
 from thrifty.json_values import compact_json
 from thrifty.service.audit import CHUNK
 from thrifty.service.events import (
-    FORMER_KINDS,
     LATE_LEARNT,
     LEARNT,
+    LEGACY_KINDS,
     OBSERVED,
     SETTLED,
     Event,
@@ -46,22 +46,22 @@ SCHEMA: dict[str, Any] = {
     "learnt": pl.Boolean,
     "body": pl.String,
 }
-"""One row for each event.
+"""Columns of the file, which has one row for each event.
 
-`step` counts the events of a case, and so its purchases: `buy` and `expected_price` are of the
-purchase that an event asks for, `spend` and `unavailable` of the one that it reports. `reward`
-counts where `learnt` is true. `body` is all of the event, as JSON.
+`step` numbers the events of a case. `buy` and `expected_price` describe the purchase that an event
+asks for; `spend` and `unavailable` the purchase that it reports. `reward` was learnt where `learnt`
+is true. `body` is the whole content of the event, as JSON.
 """
-_NEEDED = frozenset(
+_REQUIRED = frozenset(
     ("transaction", "seq", "at", "tenant", "policy", "case", "step", "kind", "basis", "body")
 )
-"""The columns that a log is read from; those of release 0.1 have them as well."""
+"""Columns needed to read a log; files of release 0.1 have them too."""
 
 
 def export(store: Store, path: Path) -> int:
-    """Write the whole log to a Parquet file; return the number of events."""
+    """Write the whole log to a Parquet file, and return the number of events."""
     frames, position, count = [pl.DataFrame(schema=SCHEMA)], Position(), 0
-    while events := store.read(position, CHUNK):
+    while events := store.log.read(position, CHUNK):
         frames.append(pl.DataFrame([_row(event) for event in events], schema=SCHEMA))
         position, count = events[-1].position, count + len(events)
     with atomic_write(path) as draft:
@@ -97,12 +97,12 @@ def _row(event: Event) -> dict[str, Any]:
 
 
 def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> Iterator[Event]:
-    """Yield the events of a tenant's policy from an exported log, which must have some."""
+    """Yield the events of a policy from an exported log, of which there must be some."""
     try:
         table = pl.read_parquet(path)
-        lacking = sorted(_NEEDED - set(table.columns))
-        if lacking:
-            raise InvalidTable(f"it lacks the columns {', '.join(lacking)}")
+        missing = sorted(_REQUIRED - set(table.columns))
+        if missing:
+            raise InvalidTable(f"these columns are missing: {', '.join(missing)}")
     except (OSError, pl.exceptions.PolarsError, InvalidTable) as error:
         raise InvalidTable(
             f"{path} is not an exported log ({error}): give a file that `thrifty export` wrote."
@@ -110,10 +110,10 @@ def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> It
     rows = table.filter(pl.col("tenant") == tenant, pl.col("policy") == policy)
     if rows.is_empty():
         known = table.select("tenant", "policy").unique().sort("tenant", "policy").rows()
-        names = ", ".join("/".join(names) for names in known[:20]) or "none at all"
+        names = ", ".join("/".join(names) for names in known[:20]) or "no policy"
         raise UnknownName(
-            f"{path} has no events of {tenant}/{policy}, so there is nothing to learn: it has "
-            f"{names}. The tenant is the one of policy.toml; --of names the policy."
+            f"{path} has no events of {tenant}/{policy}, so there is nothing to learn: its "
+            f"policies are {names}. The tenant comes from policy.toml; choose the policy with --of."
         )
     for row in rows.sort("transaction", "seq").iter_rows(named=True):
         yield Event(
@@ -121,7 +121,7 @@ def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> It
             policy=row["policy"],
             case=row["case"],
             step=row["step"],
-            kind=FORMER_KINDS.get(row["kind"], row["kind"]),
+            kind=LEGACY_KINDS.get(row["kind"], row["kind"]),
             at=round(row["at"].timestamp() * 1e6),
             body=json.loads(row["body"]),
             basis=row["basis"],

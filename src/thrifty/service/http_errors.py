@@ -1,8 +1,6 @@
-"""Errors as answers: one status, one code, one message, and the field if it is about one."""
+"""HTTP status and JSON body of each error."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from thrifty.errors import (
     AccessDenied,
@@ -17,7 +15,7 @@ from thrifty.errors import (
     UnknownName,
     UnknownRound,
 )
-from thrifty.json_values import compact_json
+from thrifty.service.response_models import ErrorResponse
 
 STATUSES: tuple[tuple[type[ThriftyError], int, str], ...] = (
     (InvalidInput, 422, "invalid"),
@@ -32,26 +30,23 @@ STATUSES: tuple[tuple[type[ThriftyError], int, str], ...] = (
 )
 
 
-def refused(error: ThriftyError) -> tuple[int, dict[str, Any]]:
-    """Return the status and the body that an error is answered with.
+def error_response(error: ThriftyError) -> tuple[int, ErrorResponse]:
+    """Return the status and the body for an error.
 
     >>> from thrifty.errors import InvalidField
-    >>> refused(InvalidField("reward", "too much."))
-    (422, {'error': 'invalid', 'message': 'reward: too much.', 'field': 'reward'})
+    >>> error_response(InvalidField("reward", "too large."))
+    (422, {'error': 'invalid', 'message': 'reward: too large.', 'field': 'reward'})
     """
     if isinstance(error, AccessDenied):
-        return (403, payload("forbidden", error)) if error.known else (401, payload("key", error))
+        status, code = (403, "forbidden") if error.known else (401, "key")
+        return status, error_body(code, error)
     for kind, status, code in STATUSES:
         if isinstance(error, kind):
-            return status, payload(code, error, getattr(error, "field", None))
-    return 500, payload("internal", "something went wrong: the log of the service says what.")
+            return status, error_body(code, error, getattr(error, "field", None))
+    # The message of an unexpected error may reveal internals, so only the log gets it.
+    return 500, error_body("internal", "internal error: see the log of the service.")
 
 
-def payload(code: str, message: object, field: str | None = None) -> dict[str, Any]:
-    """Return the body of a refusal."""
+def error_body(code: str, message: object, field: str | None = None) -> ErrorResponse:
+    """Return the body of an error response."""
     return {"error": code, "message": str(message), "field": field}
-
-
-def dumped(content: Any) -> bytes:
-    """Return an answer as JSON; there is nothing in it that JSON does not have."""
-    return compact_json(content).encode()

@@ -1,8 +1,8 @@
-"""Metrics for Prometheus: decisions, spend, rewards and their lag, restarts, queue, latency."""
+"""Prometheus metrics: decisions, spend, rewards, delays, restarts, queue length and latency."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
@@ -14,6 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from thrifty.service.events import USES
 from thrifty.service.projection import Projection
 from thrifty.service.totals import LAGS
 
@@ -23,47 +24,49 @@ _STEPS = {"cases": "open", "observations": "observe", "reward": "reward", "aband
 
 
 class RequestMetrics:
-    """Measures the process itself: how long answers take, and how many wait to be written."""
+    """Metrics of the process: duration of requests, queue length, start time, readiness."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._latency = Histogram(
             "thrifty_request_seconds",
-            "How long requests took, by step and class of status.",
+            "Duration of requests, by step and class of status.",
             ["step", "status"],
             registry=self.registry,
             buckets=_SECONDS,
         )
         self._series: dict[tuple[str, int], Any] = {}
         self.queue = Gauge(
-            "thrifty_queue", "Requests that wait to be written.", registry=self.registry
+            "thrifty_queue", "Requests waiting to be written.", registry=self.registry
         )
         self.started = Gauge(
-            "thrifty_start_time_seconds", "When the process started.", registry=self.registry
+            "thrifty_start_time_seconds", "Start time of the process.", registry=self.registry
         )
-        self.ready = Gauge("thrifty_ready", "1 if it can write.", registry=self.registry)
+        self.ready = Gauge(
+            "thrifty_ready", "1 if the service can write, else 0.", registry=self.registry
+        )
 
-    def answered(self, scope: Mapping[str, Any], status: int, seconds: float) -> None:
-        """Note an answer."""
+    def record(self, scope: Mapping[str, Any], status: int, seconds: float) -> None:
+        """Record the duration of a request."""
         step = _STEPS.get(scope["path"].rpartition("/")[2], "other")
         if scope["method"] == "GET":
             step = "read"
-        place = (step, status // 100)
-        series = self._series.get(place)
-        if series is None:
-            series = self._series[place] = self._latency.labels(step, f"{status // 100}xx")
+        labels = (step, status // 100)
+        series = self._series.get(labels)
+        if series is None:  # looking up labels takes longer than recording
+            series = self._series[labels] = self._latency.labels(step, f"{status // 100}xx")
         series.observe(seconds)
 
 
-def rendered(meter: RequestMetrics, projections: Iterable[Projection]) -> bytes:
-    """Return the page, with the totals of these projections."""
+def render_metrics(metrics: RequestMetrics, projections: Iterable[Projection]) -> bytes:
+    """Return the metrics page, with the totals of these policies."""
     registry = CollectorRegistry()
     registry.register(_ProjectionCollector(list(projections)))
-    return generate_latest(meter.registry) + generate_latest(registry)
+    return generate_latest(metrics.registry) + generate_latest(registry)
 
 
 class _ProjectionCollector(Collector):
-    """Turns totals into metrics when they are asked for."""
+    """Turn the totals of policies into metrics."""
 
     def __init__(self, projections: list[Projection]) -> None:
         self.projections = projections
@@ -83,25 +86,19 @@ class _ProjectionCollector(Collector):
             {"abandoned": "abandoned", "expired": "expired"},
         )
         yield self._counter("thrifty_learnt", "Rounds learnt.", "how", {"learnt": "learnt"})
-        uses = ("learnt", "noted", "extra", "late", "late-learnt")
-        yield self._counter(
-            "thrifty_rewards", "Rewards by use.", "use", {f"rewarded {use}": use for use in uses}
-        )
+        uses = {f"rewarded {use}": use for use in USES}
+        yield self._counter("thrifty_rewards", "Rewards by use.", "use", uses)
+        yield self._gauge("thrifty_open_cases", "Open cases.", lambda policy: len(policy.cases))
         yield self._gauge(
-            "thrifty_open_cases", "Cases open.", lambda projection: len(projection.cases)
+            "thrifty_reward", "Sum of rewards learnt.", lambda policy: policy.totals.reward
         )
-        yield self._gauge(
-            "thrifty_reward", "Sum of rewards learnt.", lambda projection: projection.totals.reward
-        )
-        yield self._gauge(
-            "thrifty_gain", "Rewards minus spend.", lambda projection: projection.totals.gain
-        )
+        yield self._gauge("thrifty_gain", "Rewards minus spend.", lambda policy: policy.totals.gain)
         yield self._features("thrifty_spend", "Spend by feature.", "spend_on")
         yield self._features("thrifty_purchases", "Values bought, by feature.", "purchases")
         yield self._features(
-            "thrifty_unavailable", "Values that could not be had, by feature.", "unavailable"
+            "thrifty_unavailable", "Values that were unavailable, by feature.", "unavailable"
         )
-        yield self._noticed()
+        yield self._notices()
         yield self._lags()
 
     def _counter(self, name: str, text: str, label: str, kinds: Mapping[str, str]) -> Metric:
@@ -111,10 +108,11 @@ class _ProjectionCollector(Collector):
                 family.add_metric([projection.spec.name, kind], projection.totals.counts[count])
         return family
 
-    def _gauge(self, name: str, text: str, value: Any) -> Metric:
+    def _gauge(self, name: str, text: str, value: Callable[[Projection], float]) -> Metric:
         family = GaugeMetricFamily(name, text, labels=["policy", "unit"])
         for projection in self.projections:
-            family.add_metric([projection.spec.name, projection.spec.unit], value(projection))
+            labels = [projection.spec.name, projection.spec.unit]
+            family.add_metric(labels, value(projection))
         return family
 
     def _features(self, name: str, text: str, counter: str) -> Metric:
@@ -125,10 +123,10 @@ class _ProjectionCollector(Collector):
                 family.add_metric([projection.spec.name, feature.name], count)
         return family
 
-    def _noticed(self) -> Metric:
+    def _notices(self) -> Metric:
         family = CounterMetricFamily(
             "thrifty_noticed",
-            "Restarts, price alarms and the like that the policy noticed.",
+            "Changes that the policy detected, such as restarts and price alarms.",
             labels=["policy", "kind"],
         )
         for projection in self.projections:
@@ -138,12 +136,12 @@ class _ProjectionCollector(Collector):
 
     def _lags(self) -> Metric:
         family = HistogramMetricFamily(
-            "thrifty_reward_lag_seconds", "From the action to its reward.", labels=["policy"]
+            "thrifty_reward_lag_seconds", "Time from the action to its reward.", labels=["policy"]
         )
         for projection in self.projections:
-            sums, buckets = 0, []
-            for end, count in zip((*LAGS, "+Inf"), projection.totals.lags, strict=True):
-                sums += count
-                buckets.append((str(end), float(sums)))
+            count, buckets = 0, []
+            for end, more in zip((*LAGS, "+Inf"), projection.totals.lags, strict=True):
+                count += more
+                buckets.append((str(end), float(count)))
             family.add_metric([projection.spec.name], buckets, projection.totals.lag)
         return family

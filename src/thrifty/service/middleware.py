@@ -1,19 +1,19 @@
-"""The gate: who may come in, how much may be brought, and how long that may take."""
+"""ASGI middleware: authentication, rate limits, body size, timeouts and security headers."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from thrifty.errors import AccessDenied, ThriftyError
+from thrifty.json_values import compact_json
 from thrifty.service.access import (
     LOCAL,
     Caller,
@@ -23,8 +23,9 @@ from thrifty.service.access import (
     needed_scope,
     require_scope,
 )
-from thrifty.service.http_errors import dumped, payload, refused
+from thrifty.service.http_errors import error_body, error_response
 from thrifty.service.metrics import RequestMetrics
+from thrifty.service.response_models import ErrorResponse
 
 log = logging.getLogger("thrifty.service")
 
@@ -44,81 +45,93 @@ _JSON = (b"content-type", b"application/json")
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """What a request may bring."""
+    """Limits on the requests that a service accepts.
+
+    Parameters
+    ----------
+    body : int
+        Maximum size of a body, in bytes.
+    read_seconds : float
+        Maximum time for a body to arrive.
+    rate : float
+        Maximum number of requests a second for each key.
+    """
 
     body: int = 65_536
     read_seconds: float = 10.0
     rate: float = 10_000.0
-    """Requests a second for each key."""
 
 
 class RequestError(Exception):
-    """A request that is turned away at the gate."""
+    """A request that is refused before it reaches an endpoint."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.content = status, payload(code, message)
+        self.status, self.body = status, error_body(code, message)
 
 
 class ServiceMiddleware:
-    """Wraps the application: no request reaches it that the gate has not checked.
+    """Check every request before the application sees it, and turn errors into responses.
 
-    The caller and the body are left in the scope, as "caller" and "body".
+    The caller and the body of a request are in its scope, as "caller" and "body".
     """
 
     def __init__(
-        self, app: FastAPI, keys: Keys | None, limits: RequestLimits, meter: RequestMetrics
+        self, app: Starlette, keys: Keys | None, limits: RequestLimits, metrics: RequestMetrics
     ) -> None:
-        self.app, self.keys, self.limits, self.meter = app, keys, limits, meter
-        self.rate = RateLimiter(limits.rate)
+        self.app, self.keys, self.limits, self.metrics = app, keys, limits, metrics
+        self.rate_limiter = RateLimiter(limits.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check, pass on, and time a request."""
+        """Serve one request."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
             return
-        start, answer = perf_counter(), _ResponseSender(send)
+        start, sender = perf_counter(), _ResponseSender(send)
         try:
             headers = dict(scope["headers"])
-            scope["caller"] = self._caller(scope, headers)
+            scope["caller"] = self._authenticate(scope, headers)
             if scope["method"] not in ("GET", "HEAD"):
-                scope["body"] = await self._body(headers, receive)
-        except RequestError as refusal:
-            await answer.refuse(refusal.status, refusal.content)
+                scope["body"] = await self._read_body(headers, receive)
+        except RequestError as error:
+            await sender.send_error(error.status, error.body)
         except AccessDenied as error:
-            await answer.refuse(*refused(error))
+            await sender.send_error(*error_response(error))
         else:
-            await self._pass_on(scope, receive, answer)
+            await self._call_endpoint(scope, receive, sender)
         finally:
-            self.meter.answered(scope, answer.status, perf_counter() - start)
+            self.metrics.record(scope, sender.status, perf_counter() - start)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, answer: _ResponseSender) -> None:
-        """Let the application answer; what it raises is an answer too."""
+    async def _call_endpoint(self, scope: Scope, receive: Receive, sender: _ResponseSender) -> None:
         scope["app"] = self.app
         try:
-            await self.app.router(scope, receive, answer)
+            # The router directly: Starlette's own error middleware would only cost time.
+            await self.app.router(scope, receive, sender)
         except ThriftyError as error:
-            status, content = refused(error)
+            status, body = error_response(error)
             if status >= 500:
                 log.error("%s %s: %s", scope["method"], scope["path"], error)
-            await answer.refuse(status, content)
+            await sender.send_error(status, body)
         except HTTPException as error:
             message = f"{scope['method']} {scope['path']}: {error.detail}. See /openapi.json."
             code = "method" if error.status_code == 405 else "not_found"
-            await answer.refuse(error.status_code, payload(code, message), error.headers)
+            await sender.send_error(error.status_code, error_body(code, message), error.headers)
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            await answer.refuse(*refused(ThriftyError()))
+            await sender.send_error(*error_response(ThriftyError()))
 
-    def _caller(self, scope: Scope, headers: MutableMapping[bytes, bytes]) -> Caller | None:
+    def _authenticate(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller | None:
         needed = needed_scope(scope["method"], scope["path"])
         if self.keys is None:
             if not is_local_host(headers.get(b"host", b"localhost").decode("latin-1")):
                 raise RequestError(
-                    403, "host", "without keys only this machine is served, by name."
+                    403,
+                    "host",
+                    "a service without keys only answers requests for localhost: use that name, or "
+                    "start the service with --keys.",
                 )
             caller = LOCAL
         elif needed is None:
@@ -126,37 +139,37 @@ class ServiceMiddleware:
         else:
             caller = self.keys.caller(headers.get(b"authorization", b"").decode("latin-1"))
             require_scope(caller, needed)
-        if needed is not None and not self.rate.allows(caller.name):
+        if needed is not None and not self.rate_limiter.allows(caller.name):
             raise RequestError(
                 429, "rate", f"more than {self.limits.rate:g} requests a second: slow down."
             )
         return caller
 
-    async def _body(self, headers: MutableMapping[bytes, bytes], receive: Receive) -> bytes:
+    async def _read_body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.limits.body:
             raise self._too_large()
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        media_type = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         try:
             async with asyncio.timeout(self.limits.read_seconds):
-                data = await self._read(receive)
+                data = await self._receive_all(receive)
         except TimeoutError:
             raise RequestError(
                 408,
                 "slow",
-                f"the body took more than {self.limits.read_seconds:g} s: send it anew.",
+                f"the body took more than {self.limits.read_seconds:g} s to arrive: send it again.",
             ) from None
-        if data and kind != b"application/json":
+        if data and media_type != b"application/json":
             raise RequestError(415, "type", "send JSON, with Content-Type: application/json.")
         return data
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _receive_all(self, receive: Receive) -> bytes:
         data, more = b"", True
         while more:
             message = await receive()
-            if message["type"] == "http.disconnect":  # half a body may mean something else
+            if message["type"] == "http.disconnect":  # half a body may be valid JSON
                 raise RequestError(
-                    400, "cut", "the connection ended before the body: send it anew."
+                    400, "cut", "the connection closed before the body was complete: send it again."
                 )
             data += message.get("body", b"")
             if len(data) > self.limits.body:
@@ -166,12 +179,12 @@ class ServiceMiddleware:
 
     def _too_large(self) -> RequestError:
         return RequestError(
-            413, "size", f"the body is larger than {self.limits.body} bytes: shorten it."
+            413, "size", f"the body is larger than {self.limits.body} bytes: send less at a time."
         )
 
 
 class _ResponseSender:
-    """Sends an answer with the headers that every answer has, and remembers its status."""
+    """Send a response with the headers that every response has, and remember its status."""
 
     def __init__(self, send: Send) -> None:
         self.send, self.status = send, 500
@@ -182,14 +195,14 @@ class _ResponseSender:
             message["headers"] = [*message["headers"], *_HEADERS]
         await self.send(message)
 
-    async def refuse(
-        self, status: int, content: dict[str, Any], more: Mapping[str, str] | None = None
+    async def send_error(
+        self, status: int, content: ErrorResponse, more: Mapping[str, str] | None = None
     ) -> None:
         headers = [_JSON, (b"connection", b"close")] if status in (408, 413) else [_JSON]
         headers += [(k.lower().encode(), v.encode()) for k, v in (more or {}).items()]
         headers += [(b"retry-after", b"1")] if status == 429 else []
         headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
-        body = dumped(content)
+        body = compact_json(content).encode()
         headers.append((b"content-length", str(len(body)).encode()))
         await self({"type": "http.response.start", "status": status, "headers": headers})
         await self({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""A served policy: a `Decider` whose decisions depend on the rounds learnt and the case alone."""
+"""The model of a served policy: what it has learnt, and how it decides."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from thrifty.rounds import Observation
 from thrifty.service.randomness import KeyedRandom
 from thrifty.specification import PolicySpec
 
-MOST_CONSIDERED = 5
+MAX_ALTERNATIVES = 5
 _PAID = "service.paid"
 
 
 class Model(Decider):
-    """What was learnt so far, and the decisions that follow from it.
+    """A policy whose decisions depend only on the rounds learnt, in their order, and on the case.
 
-    A decision is a function of the rounds learnt, in their order, and of the case: deciding changes
-    nothing. Policies may put off some work until they are asked, so they are asked once after every
-    round learnt; their state is then the same whoever asks next.
+    Deciding changes nothing. Policies may postpone work until the next decision, so a decision is
+    requested after every round learnt; the state is then the same whichever case comes next.
 
     Parameters
     ----------
@@ -38,8 +37,8 @@ class Model(Decider):
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
         self._random = KeyedRandom(spec.seed)
-        self.learnt = 0
-        self._paid = np.zeros((2, spec.problem.n_features))  # sums of costs, and their number
+        self.rounds_learnt = 0
+        self._paid = np.zeros((2, spec.problem.n_features))  # sums and counts of the costs
         super().__init__(_policy(spec))
         self._refresh()
 
@@ -57,29 +56,29 @@ class Model(Decider):
         Parameters
         ----------
         seen : Observation
-            All that was known when the action was chosen.
+            Everything that was known when the action was chosen.
         action : int
-            The action.
+            Index of the action.
         reward : float
-            What it paid.
+            The reward.
         outcome : int, optional
-            What turned out to be true.
+            Index of the outcome.
         priced : array of bool, optional
-            The features whose prices it shows; by default those that were bought.
+            The features whose prices were observed; by default those that were bought.
         """
         super().learn(seen, action, reward, outcome)
         paid = seen.bought if priced is None else priced
         self._paid[0, paid] += seen.costs[paid]
         self._paid[1, paid] += 1
-        self.learnt += 1
+        self.rounds_learnt += 1
         self._refresh()
 
     def expected_price(self, places: Sequence[int], owned: Iterable[int] = ()) -> float | None:
-        """Return what features are expected to cost together, or None if that is not known.
+        """Return the expected total cost of features, or None if a price is unknown.
 
-        A feature costs what was paid for it on average, or its list price if it was never bought.
-        What shares a setup fee, or is sold in a bundle, costs its list price: what was paid for it
-        depends on what else was bought.
+        The expected cost of a feature is the average paid so far, or its list price if it was never
+        bought. For features that share a setup fee or are sold in a bundle it is the list price,
+        because what was paid for them depends on what else was bought.
         """
         names, (sums, counts) = self.problem.feature_names, self._paid
         listed = self.problem.list_prices([names[i] for i in places], [names[i] for i in owned])
@@ -94,19 +93,19 @@ class Model(Decider):
         return float(sum(known)) if len(known) == len(prices) else None
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything learnt, as named arrays."""
-        counts = np.array([self.learnt, self.policy.rounds])
+        """Return everything that was learnt, as named arrays."""
+        counts = np.array([self.rounds_learnt, self.policy.rounds])
         return {**self.policy.get_state(), _PAID: self._paid.copy(), "service.counts": counts}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take what `state` returned."""
+        """Restore what `state` returned."""
         own = dict(state)
         paid, counts = own.pop(_PAID, None), own.pop("service.counts", None)
         if paid is None or counts is None or paid.shape != self._paid.shape:
-            raise DamagedFile("the service's own arrays are missing: this is not a snapshot.")
+            raise DamagedFile("the arrays of the service are missing: this is not a snapshot.")
         self.policy.set_state(own)
         self._paid = paid.copy()
-        self.learnt, self.policy.rounds = (int(count) for count in counts)
+        self.rounds_learnt, self.policy.rounds = (int(count) for count in counts)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -114,14 +113,14 @@ class Model(Decider):
         self.policy.choose_features()
 
     def _draw_for(self, case: Any, call: str, step: int) -> None:
-        name = str(self.learnt) if call == UPDATE else str(case)
-        self.policy.rng = self._random.of(name, call, step)
+        name = str(self.rounds_learnt) if call == UPDATE else str(case)
+        self.policy.rng = self._random.generator(name, call, step)
 
 
 def smoke_test(spec: PolicySpec) -> None:
-    """Live through a case with a model that is thrown away; what cannot be made is refused.
+    """Play one case with a temporary model, and raise an error if the policy cannot be served.
 
-    Afterwards everything is compiled and loaded, so no request has to wait for that.
+    Afterwards everything is compiled and loaded, so that no request has to wait for it.
     """
     model = Model(spec)
     n = spec.problem.n_features
@@ -136,11 +135,11 @@ def smoke_test(spec: PolicySpec) -> None:
 
 
 def reasons_of(decision: Decision) -> dict[str, Any] | None:
-    """Return why the policy bought what it bought, as JSON, with the first few alternatives."""
+    """Return the reasons for a purchase as JSON values, with the first few alternatives."""
     if decision.reasons is None:
         return None
     return {
-        name: to_json_value(value[:MOST_CONSIDERED] if isinstance(value, list) else value)
+        name: to_json_value(value[:MAX_ALTERNATIVES] if isinstance(value, list) else value)
         for name, value in decision.reasons().items()
     }
 
@@ -152,8 +151,8 @@ def _policy(spec: PolicySpec) -> Policy:
         lacking = [name for name in names if spec.problem.list_prices([name]) == [None]]
         if lacking:
             raise InvalidSpec(
-                f"{spec.policy} reads a price list, which lacks {', '.join(map(repr, lacking))}: "
-                "give every feature a price."
+                f"{spec.policy} needs a list price for every feature, and these have none: "
+                f"{', '.join(map(repr, lacking))}. Add their prices to policy.toml."
             )
-    policy.get_state()  # what cannot be saved cannot be served
+    policy.get_state()  # raises an error for a policy that cannot be saved in snapshots
     return policy

@@ -1,4 +1,4 @@
-"""The fold of a policy's log: what it knows, has open and has spent."""
+"""The projection: the current state of one policy, computed from its events."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, EXPIRED, CaseState, Reward
 from thrifty.service.events import (
     ABANDONED,
+    INVALID_BODY_ERRORS,
     LATE,
     LATE_LEARNT,
     LEARNT,
@@ -24,7 +25,6 @@ from thrifty.service.events import (
     OPENED,
     REWARDED,
     SETTLED,
-    UNUSABLE,
     Event,
     Position,
 )
@@ -32,13 +32,13 @@ from thrifty.service.model import Model
 from thrifty.service.totals import Totals
 from thrifty.specification import PolicySpec
 
-LOOK_EVERY = 32
-"""The number of rounds learnt after which the policy is asked what it has noticed."""
-_FEW = 1000
+NOTICES_EVERY = 32
+"""Number of rounds learnt between two looks at the changes that the policy detected."""
+_SPARE_DEADLINES = 1000
 
 
 class Learner(Protocol):
-    """Something that learns rounds."""
+    """Anything that learns rounds."""
 
     def learn(
         self,
@@ -53,9 +53,16 @@ class Learner(Protocol):
 
 
 class Projection:
-    """The state of one policy: a function of its specification and its events, in their order.
+    """The state of one policy, a function of its specification and its events in their order.
 
-    Only open cases are kept; what was closed is in the log.
+    Only open cases are kept in memory; closed ones are in the log.
+
+    Parameters
+    ----------
+    spec : PolicySpec
+        The policy.
+    learner : Learner, optional
+        What learns the rounds; by default a new `Model`.
     """
 
     def __init__(self, spec: PolicySpec, learner: Learner | None = None) -> None:
@@ -68,24 +75,24 @@ class Projection:
 
     @property
     def model(self) -> Model:
-        """What decides; a projection that only follows the log has none."""
+        """The model that decides. A projection with another learner has none."""
         if not isinstance(self.learner, Model):
             raise AssertionError("this projection has no model")
         return self.learner
 
     def apply(self, event: Event) -> None:
-        """Take the next event of the log."""
+        """Apply the next event of the log."""
         if event.position <= self.position:
             raise BrokenLog(
-                f"event {event.position.seq} comes after {self.position.seq}: the log is out of "
-                "order, restore a copy of the store."
+                f"event {event.position.seq} comes after event {self.position.seq}: the log is out "
+                "of order, restore a backup of the store."
             )
         try:
             self._apply(event)
-        except UNUSABLE as error:  # of ours, or of a body's shape
+        except INVALID_BODY_ERRORS as error:
             raise BrokenLog(
-                f"event {event.position.seq} of case {event.case} cannot have happened ({error}): "
-                "restore a copy of the store."
+                f"event {event.position.seq} of case {event.case} is not valid ({error}): restore "
+                "a backup of the store."
             ) from error
         self.position = event.position
 
@@ -95,8 +102,8 @@ class Projection:
             case = self._apply_to(case or CaseState.new(self.spec.problem, event.case), event)
         elif event.kind != REWARDED:
             raise BrokenLog(
-                f"event {event.position.seq} is about case {event.case}, which is not open: "
-                "restore a copy of the store."
+                f"event {event.position.seq} belongs to case {event.case}, which is not open: "
+                "restore a backup of the store."
             )
         self._count(event, case)
 
@@ -119,7 +126,7 @@ class Projection:
         elif event.kind == ABANDONED:
             totals.counts["abandoned"] += 1
         elif event.kind == SETTLED:
-            totals.counts["expired"] += case.end == EXPIRED  # others had a reward to wait for
+            totals.counts["expired"] += case.end == EXPIRED  # a case with rewards is not expired
             if body["reward"] is not None:
                 self._learn(event.at, case, case.reward_of(body))
 
@@ -127,13 +134,13 @@ class Projection:
         totals, body = self.totals, event.body
         if event.kind == OPENED:
             totals.opened(event.at)
-            if case.former:  # it has one purchase, which is known now
+            if case.is_legacy:  # it has only one purchase
                 totals.recent.append(tuple(body["buy"]))
         else:
             totals.bought(event.at, body)
         if case.acted is event:
             totals.acted(event.at)
-            if not case.former:
+            if not case.is_legacy:
                 totals.recent.append(case.chosen)
         elif event.kind == OBSERVED:
             totals.counts["bought more"] += 1
@@ -157,11 +164,11 @@ class Projection:
         seen = case.observation()
         self.learner.learn(seen, case.action, reward.money, reward.outcome, priced=case.priced())
         self.totals.learnt(at, reward.money)
-        if self.totals.counts["learnt"] % LOOK_EVERY == 0:
-            self._look(at)
+        if self.totals.counts["learnt"] % NOTICES_EVERY == 0:
+            self._note_changes(at)
 
-    def _look(self, at: int) -> None:
-        """Note what the policy has noticed since it was asked last."""
+    def _note_changes(self, at: int) -> None:
+        """Record the changes that the policy has detected since the last look."""
         policy = getattr(self.learner, "policy", None)
         fresh = [
             notice for notice in getattr(policy, "events", ()) if notice.round >= self.totals.looked
@@ -178,14 +185,16 @@ class Projection:
         self.totals.looked = getattr(policy, "rounds", 0)
 
     def keep(self, case: CaseState) -> None:
-        """Keep an open case, and its deadline in order: a clock may have been put back."""
+        """Keep an open case in memory; deadlines are sorted because clocks may go back."""
         self.cases[case.id] = case
         insort(self._deadlines, (case.deadline, case.id))
-        if len(self._deadlines) > 2 * len(self.cases) + _FEW:  # most of them were closed
+        if (
+            len(self._deadlines) > 2 * len(self.cases) + _SPARE_DEADLINES
+        ):  # most of them belong to closed cases
             self._deadlines = sorted((case.deadline, case.id) for case in self.cases.values())
 
     def overdue(self, at: int) -> Iterator[CaseState]:
-        """Yield the cases whose deadline has passed, the earliest first."""
+        """Yield the cases whose deadline has passed, earliest first."""
         for deadline, name in self._deadlines:
             if deadline >= at:
                 return
@@ -193,7 +202,7 @@ class Projection:
                 yield self.cases[name]
 
     def digest(self) -> str:
-        """Return a fingerprint of everything: equal states, bit for bit, have equal ones."""
+        """Return a fingerprint of the whole state; states that differ in any bit differ here."""
         digest = hashlib.sha256()
         for name, array in sorted(self.model.state().items()):
             digest.update(f"{name} {array.itemsize} {array.shape} ".encode())

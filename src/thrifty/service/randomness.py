@@ -10,16 +10,18 @@ from thrifty.decider import FEATURES
 
 
 class KeyedRandom:
-    """One generator that is set anew for every call of every case.
+    """A generator that is seeded again for every call of every case.
 
-    Philox is counter-based: its key is all it needs. So neither the order of the cases nor the
-    process that decides makes a difference.
+    Philox is counter-based, so its key determines all of its numbers. A decision therefore depends
+    neither on the order of the cases nor on the process that makes it.
 
-    >>> keyed = KeyedRandom(seed=1)
-    >>> first = keyed.of("a", "features").random()
-    >>> keyed.of("a", "action").random() == first, keyed.of("a", "features").random() == first
-    (False, True)
-    >>> keyed.of("a", "features", 1).random() == first
+    >>> random = KeyedRandom(seed=1)
+    >>> first = random.generator("a", "features").random()
+    >>> random.generator("a", "action").random() == first
+    False
+    >>> random.generator("a", "features").random() == first
+    True
+    >>> random.generator("a", "features", 1).random() == first
     False
     """
 
@@ -29,14 +31,14 @@ class KeyedRandom:
         self._start = self._bits.state
         self._generator = np.random.Generator(self._bits)
 
-    def of(self, case: str, call: str, step: int = 0) -> np.random.Generator:
-        """Return the generator of a call; it is good until the next one is asked for.
+    def generator(self, case: str, call: str, step: int = 0) -> np.random.Generator:
+        """Return the generator of a call; it is valid until the next call of this method.
 
-        Only purchases are numbered, since a case has one action. The first one has no number: so it
-        was when there was but one.
+        Only purchases are numbered, because a case has one action. The first purchase has no
+        number, for compatibility with release 0.1, where a case had only one purchase.
         """
-        which = f"{call}/{step}" if call == FEATURES and step else call
-        key = blake2b(f"{self._seed}/{case}/{which}".encode(), digest_size=16).digest()
+        name = f"{call}/{step}" if call == FEATURES and step else call
+        key = blake2b(f"{self._seed}/{case}/{name}".encode(), digest_size=16).digest()
         self._start["state"]["key"] = np.frombuffer(key, dtype="<u8")
         self._bits.state = self._start
         return self._generator

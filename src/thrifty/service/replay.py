@@ -1,4 +1,4 @@
-"""A fresh policy that learns from an exported log."""
+"""Replay: a new policy learns from an exported log."""
 
 from __future__ import annotations
 
@@ -21,10 +21,18 @@ from thrifty.specification import PolicySpec
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What came of a replay.
+    """Result of a replay.
 
-    `same_purchase` counts the cases in which the fresh policy would have made the same first
-    purchase.
+    Parameters
+    ----------
+    learnt : int
+        Number of rounds learnt.
+    cases : int
+        Number of cases in the log.
+    same_purchase : int
+        Number of cases in which the new policy would have made the same first purchase.
+    reward, spend : float
+        Total reward and spend in the log.
     """
 
     learnt: int
@@ -35,13 +43,13 @@ class ReplayResult:
 
 
 def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) -> ReplayResult:
-    """Let a fresh policy learn the rounds of a log, and save it as an agent.
+    """Let a new policy learn the rounds of a log, and save it as an agent.
 
-    At the opening of every case it is asked what it would buy. From a case it learns everything
-    that was known at the end, in however many purchases. What it would have earned itself cannot be
-    known from the log: there is no reward for what was not done.
+    At the opening of every case the policy is asked what it would buy. It learns from everything
+    that was known at the end of the case, whatever the number of purchases. The log cannot show
+    what the policy would have earned, because it has no rewards for actions that were not taken.
     """
-    model, cases, same = _Careful(spec), 0, 0
+    model, cases, same = _CheckedModel(spec), 0, 0
     projection = Projection(spec, model)
     for event in events:
         try:
@@ -52,18 +60,18 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
         except ThriftyError as error:
             raise InvalidTable(
                 f"event {event.position.seq} does not fit the policy ({error.__cause__ or error}) "
-                "Its features, levels, actions and outcomes, and its range of rewards, must "
-                "include those of the log."
+                "The policy needs all features, levels, actions and outcomes of the log, and a "
+                "range of rewards that includes those of the log."
             ) from error
     if save is not None:
         Agent(spec.problem, model.policy).save(save)
     return ReplayResult(
-        model.learnt, cases, same, projection.totals.reward, projection.totals.spend
+        model.rounds_learnt, cases, same, projection.totals.reward, projection.totals.spend
     )
 
 
-class _Careful(Model):
-    """Refuses a reward that its range does not hold: here nobody has checked it before."""
+class _CheckedModel(Model):
+    """A model that refuses rewards outside its range; an exported log may contain some."""
 
     def learn(
         self,
@@ -80,9 +88,9 @@ class _Careful(Model):
 
 
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:
-    free, former = event.body["free"], "contract" not in event.body
-    known = {} if former else free_codes(spec.problem, free)
+    free, is_legacy = event.body["free"], "contract" not in event.body
+    known = {} if is_legacy else free_codes(spec.problem, free)
     seen = Observation.from_free(spec.problem, known)
     places = model.decide(seen, step=0, case=event.case).places
     wanted = {spec.problem.feature_names[i] for i in places}
-    return wanted.difference(free, spec.free) if former else wanted
+    return wanted.difference(free, spec.free) if is_legacy else wanted

@@ -1,31 +1,45 @@
-"""Answers: functions of the log, so that the same request gets the same answer."""
+"""JSON responses. They depend on the log alone, so a repeated request gets the same response."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from thrifty.case_record import action_values_in_money, reasons_in_money
 from thrifty.service.cases import CaseState
 from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
 from thrifty.service.projection import Projection
+from thrifty.service.response_models import (
+    AbandonResponse,
+    ActivityResponse,
+    CaseResponse,
+    DecisionResponse,
+    Explanation,
+    Notice,
+    PolicyResponse,
+    RewardResponse,
+    RewardView,
+    StepView,
+)
 from thrifty.specification import PolicySpec
 
 
-def written(spec: PolicySpec, event: Event) -> dict[str, Any]:
-    """Return the answer to the request that an event was written for."""
+def event_response(
+    spec: PolicySpec, event: Event
+) -> DecisionResponse | RewardResponse | AbandonResponse:
+    """Return the response to the request that wrote an event."""
     body = event.body
     if event.kind in (OPENED, OBSERVED):
-        deadline = body.get("deadline")  # observations of release 0.1 have none
+        deadline = body.get("deadline")  # missing in observations of release 0.1
         return {
             "case": event.case,
             "buy": body.get("buy", []),
             "action": body.get("action"),
-            "expected_price": _expected(body),
+            "expected_price": _expected_price(body),
             "unit": spec.unit,
-            "deadline": None if deadline is None else moment(deadline),
+            "deadline": None if deadline is None else format_time(deadline),
         }
     if event.kind == REWARDED:
         late = body["use"] in (LATE, LATE_LEARNT)
@@ -33,31 +47,28 @@ def written(spec: PolicySpec, event: Event) -> dict[str, Any]:
     return {"case": event.case, "status": event.kind}
 
 
-def _expected(body: Mapping[str, Any]) -> float | None:
+def _expected_price(body: Mapping[str, Any]) -> float | None:
     return body["price"] if body.get("buy") else None
 
 
-def case_view(spec: PolicySpec, case: CaseState) -> dict[str, Any]:
-    """Return everything known of a case, and why it was decided as it was.
-
-    `buy`, `expected_price`, `values`, `costs` and `unavailable` are of all its purchases; `steps`
-    has them one by one.
-    """
+def case_view(spec: PolicySpec, case: CaseState) -> CaseResponse:
+    """Return the full history of a case, and the reasons for its decisions."""
     steps = _steps(spec, case)
     prices = [step["expected_price"] for step in steps if step["buy"]]
+    known = [price for price in prices if price is not None]
     acted = case.acted
     return {
         "case": case.id,
         "policy": spec.name,
         "status": case.status,
         "end": case.end,
-        "learnt": case.learnt,
-        "learnt_reward": None if case.taught is None else case.taught.money,
-        "opened": moment(case.opened.at),
-        "deadline": moment(case.deadline),
+        "learnt": case.is_learnt,
+        "learnt_reward": None if case.learnt_reward is None else case.learnt_reward.money,
+        "opened": format_time(case.opened.at),
+        "deadline": format_time(case.deadline),
         "free": dict(case.opened.body["free"]),
         "buy": list(case.chosen),
-        "expected_price": None if None in prices or not prices else sum(prices),
+        "expected_price": sum(known) if known and len(known) == len(prices) else None,
         "unit": spec.unit,
         "values": {name: value for step in steps for name, value in step["values"].items()},
         "costs": {name: cost for step in steps for name, cost in step["costs"].items()},
@@ -65,50 +76,51 @@ def case_view(spec: PolicySpec, case: CaseState) -> dict[str, Any]:
         "steps": steps,
         "action": None if acted is None else acted.body["action"],
         "outcome": _outcome(spec, case),
-        "rewards": [_reward(event) for event in case.events if event.kind == REWARDED],
-        "explain": _explained(spec, case),
-        "history": [{"at": moment(event.at), "event": event.kind} for event in case.events],
+        "rewards": [_reward_view(event) for event in case.events if event.kind == REWARDED],
+        "explain": _explain(spec, case),
+        "history": [{"at": format_time(event.at), "event": event.kind} for event in case.events],
     }
 
 
-def _steps(spec: PolicySpec, case: CaseState) -> list[dict[str, Any]]:
-    """Return the purchases of a case, each with what came of it."""
-    decided = case.decided
-    asking = [event for event in decided if event.body.get("buy") or event.kind == OPENED]
-    came: list[Mapping[str, Any]] = [event.body for event in decided if event.kind == OBSERVED]
-    came += [{}] * (len(asking) - len(came))
+def _steps(spec: PolicySpec, case: CaseState) -> list[StepView]:
+    """Return the purchases of a case, each with its result."""
+    requests = [event for event in case.decided if event.body.get("buy") or event.kind == OPENED]
+    results: list[Mapping[str, Any]] = [
+        event.body for event in case.decided if event.kind == OBSERVED
+    ]
+    results += [{}] * (len(requests) - len(results))  # the last purchase may not be reported yet
     return [
         {
             "buy": event.body["buy"],
-            "expected_price": _expected(event.body),
-            "values": body.get("values", {}),
-            "costs": body.get("costs", {}),
-            "unavailable": body.get("unavailable", []),
+            "expected_price": _expected_price(event.body),
+            "values": result.get("values", {}),
+            "costs": result.get("costs", {}),
+            "unavailable": result.get("unavailable", []),
             "reasons": reasons_in_money(spec.problem.rewards, event.body["reasons"]),
         }
-        for event, body in zip(asking, came, strict=True)
+        for event, result in zip(requests, results, strict=True)
     ]
 
 
 def _outcome(spec: PolicySpec, case: CaseState) -> str | None:
-    outcomes = spec.problem.outcomes
-    if case.taught is None or case.taught.outcome is None or outcomes is None:
+    outcomes, learnt = spec.problem.outcomes, case.learnt_reward
+    if learnt is None or learnt.outcome is None or outcomes is None:
         return None
-    return outcomes.names[case.taught.outcome]
+    return outcomes.names[learnt.outcome]
 
 
-def _reward(event: Event) -> dict[str, Any]:
+def _reward_view(event: Event) -> RewardView:
     body = event.body
     return {
         "reward": body["reward"],
         "outcome": body.get("outcome"),
         "use": body["use"],
-        "at": moment(event.at),
+        "at": format_time(event.at),
     }
 
 
-def _explained(spec: PolicySpec, case: CaseState) -> dict[str, Any]:
-    """Return the policy's own reasons and the actions' values, in money."""
+def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
+    """Return the policy's reasons and the values of the actions, in money."""
     acted, scale = case.acted, spec.problem.rewards
     values = None if acted is None else acted.body["action_values"]
     return {
@@ -119,8 +131,8 @@ def _explained(spec: PolicySpec, case: CaseState) -> dict[str, Any]:
     }
 
 
-def policy_view(projection: Projection, *, leads: bool) -> dict[str, Any]:
-    """Return what a policy is and what it has done so far."""
+def policy_view(projection: Projection, *, leads: bool) -> PolicyResponse:
+    """Return a policy as declared, and its totals so far."""
     spec, totals = projection.spec, projection.totals
     declared = spec.to_dict()
     return {
@@ -144,7 +156,7 @@ def policy_view(projection: Projection, *, leads: bool) -> dict[str, Any]:
         "groups": declared.get("groups", []),
         "bundles": declared.get("bundles", []),
         "reward_rule": declared["reward_rule"],
-        "learnt": projection.model.learnt,
+        "learnt": projection.model.rounds_learnt,
         "open": len(projection.cases),
         "counts": dict(sorted(totals.counts.items())),
         "reward": totals.reward,
@@ -157,23 +169,23 @@ def policy_view(projection: Projection, *, leads: bool) -> dict[str, Any]:
     }
 
 
-def activity_view(projection: Projection) -> dict[str, Any]:
-    """Return what the dashboard draws."""
+def activity_view(projection: Projection) -> ActivityResponse:
+    """Return the data that the dashboard draws."""
     totals = projection.totals
     return {
         "policy": projection.spec.name,
         "seconds": totals.series.width / 1e6,
-        "series": totals.series.plain(),
-        "notices": list(totals.notices),
+        "series": totals.series.rows(),
+        "notices": cast(list[Notice], list(totals.notices)),
         "late": list(totals.late),
         "open": list(islice(reversed(projection.cases), 20)),
     }
 
 
-def moment(at: int) -> str:
-    """Return a time as ISO 8601, in UTC.
+def format_time(at: int) -> str:
+    """Return a time in microseconds as ISO 8601, in UTC.
 
-    >>> moment(0)
+    >>> format_time(0)
     '1970-01-01T00:00:00.000000Z'
     """
     return datetime.fromtimestamp(at / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,4 +1,4 @@
-"""Served policies: a projection, its lease and its snapshots in this process."""
+"""A policy in this process: its projection, its lease and its snapshots."""
 
 from __future__ import annotations
 
@@ -14,67 +14,96 @@ from thrifty.service.snapshots import prepare_snapshot, restore_snapshot
 from thrifty.service.stores.base import Lease, Store
 from thrifty.specification import PolicySpec
 
-log = logging.getLogger("thrifty.service")
+logger = logging.getLogger("thrifty.service")
 
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """How a engine works; the defaults suit one process on one machine."""
+    """Settings of an engine; the defaults suit one process on one machine.
+
+    Parameters
+    ----------
+    max_open : int
+        Maximum number of open cases of a policy.
+    tick : float
+        Seconds between two checks of deadlines, leases and snapshots.
+    poll : float
+        Seconds between two looks for events of other replicas.
+    snapshot_events : int
+        Number of events after which a snapshot is saved.
+    snapshot_seconds : float
+        Seconds after which a snapshot is saved if there were any events.
+    lease_seconds : float
+        Seconds after which another process may take a lease that was not renewed.
+    patience : float
+        Seconds for which a lost connection to a shared store is tried again.
+    """
 
     max_open: int = 100_000
-    """Cases that a policy may have open at once."""
     tick: float = 0.25
-    """Seconds between two looks at deadlines, leases and snapshots."""
     poll: float = 0.05
-    """Seconds between two looks at what other replicas wrote."""
     snapshot_events: int = 2000
     snapshot_seconds: float = 60.0
     lease_seconds: float = 3.0
     patience: float = 10.0
-    """Seconds for which a lost connection to a shared store is waited for."""
 
 
 @dataclass
 class ServedPolicy:
-    """A projection, and what belongs to it in this process alone."""
+    """A projection, and the state of this process that belongs to it.
+
+    Parameters
+    ----------
+    projection : Projection
+        State of the policy.
+    lease : Lease, optional
+        Held if this process closes the policy's cases and saves its snapshots.
+    snapshot_time : float
+        Time of the last snapshot.
+    settling : set of str
+        Cases whose closing event is being written.
+    new_events : int
+        Number of the policy's events since the last snapshot.
+    new_events_of_all : int
+        Number of events of all policies since the last snapshot.
+    """
 
     projection: Projection
     lease: Lease | None = None
     snapshot_time: float = field(default_factory=monotonic)
     settling: set[str] = field(default_factory=set)
-    news: int = 0
-    """Events of the policy since the last snapshot."""
-    passed: int = 0
-    """Events of all policies since then."""
+    new_events: int = 0
+    new_events_of_all: int = 0
 
-    def snapshot_due(self, settings: EngineSettings) -> bool:
-        """Whether enough has happened, or enough time has passed, since the last snapshot."""
+    def is_snapshot_due(self, settings: EngineSettings) -> bool:
+        """Return True if enough events or time have passed since the last snapshot."""
         every, seconds = settings.snapshot_events, monotonic() - self.snapshot_time
-        waited = self.news > 0 and seconds >= settings.snapshot_seconds
-        return waited or self.news >= every or self.passed >= 10 * every
+        waited = self.new_events > 0 and seconds >= settings.snapshot_seconds
+        # A quiet policy needs snapshots too: at a start the log is read from the oldest one.
+        return waited or self.new_events >= every or self.new_events_of_all >= 10 * every
 
     def snapshot_saver(
         self, store: Store, position: Position, last: Event | None
     ) -> Callable[[], None]:
-        """Copy what a snapshot needs now, and return what writes it, in any thread."""
+        """Copy the state now, and return a function that saves it, which any thread may call."""
         lease = self.lease
-        assert lease is not None, "only who holds the lease saves snapshots"
+        assert lease is not None, "only the holder of the lease saves snapshots"
         spec, pack = self.projection.spec, prepare_snapshot(self.projection, store.id, last)
-        self.snapshot_time, self.news, self.passed = monotonic(), 0, 0
-        return lambda: store.save_snapshot(spec, position, pack(), lease)
+        self.snapshot_time, self.new_events, self.new_events_of_all = monotonic(), 0, 0
+        return lambda: store.snapshots.save(spec, position, pack(), lease)
 
-    def hand_over(self, store: Store, holder: str) -> None:
-        """Let the lease end now, so that the next holder need not wait for it."""
+    def release(self, store: Store) -> None:
+        """Release the lease, so that the next holder need not wait until it expires."""
         if self.lease is not None:
-            store.acquire(self.projection.spec.id, holder, 0)
+            store.leases.release(self.lease)
             self.lease = None
 
 
 def recover_projection(store: Store, spec: PolicySpec) -> Projection:
-    """Return the projection of the newest snapshot that holds, or an empty one."""
-    for data in store.snapshots(spec):
+    """Return the projection of the newest valid snapshot, or an empty one."""
+    for data in store.snapshots.load(spec):
         try:
             return restore_snapshot(data, spec, store)
         except SaveError as error:
-            log.warning("a snapshot is not used, the log is read instead: %s", error)
+            logger.warning("ignoring a snapshot, reading the log instead: %s", error)
     return Projection(spec)

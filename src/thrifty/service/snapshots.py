@@ -1,4 +1,4 @@
-"""Snapshots of a projection: a short cut past the log, never trusted unless every check holds."""
+"""Snapshots of a projection, which shorten a start. A snapshot that fails any check is ignored."""
 
 from __future__ import annotations
 
@@ -23,21 +23,37 @@ SIZE_LIMIT = 512 * 2**20
 
 
 class Log(Protocol):
-    """What a snapshot is checked against: a store."""
+    """The part of `stores.EventLog` that is needed here."""
+
+    def read(self, after: Position, limit: int) -> list[Event]:
+        """Return the next events of the log."""
+
+
+class Index(Protocol):
+    """The part of `stores.EventIndex` that is needed here."""
+
+    def cases(self, ids: Sequence[str]) -> Mapping[str, list[Event]]:
+        """Return the events of cases, by case."""
+
+
+class Source(Protocol):
+    """The part of `stores.Store` that a snapshot is checked against."""
 
     id: str
 
-    def cases(self, ids: Sequence[str]) -> Mapping[str, list[Event]]:
-        """Return the events of many cases, by case."""
+    @property
+    def log(self) -> Log:
+        """All events."""
 
-    def read(self, after: Position, limit: int) -> list[Event]:
-        """Return the next events."""
+    @property
+    def index(self) -> Index:
+        """Look-ups in the log."""
 
 
 def prepare_snapshot(projection: Projection, store: str, last: Event | None) -> Callable[[], bytes]:
-    """Copy what changes, and return what makes the snapshot of it, in any thread.
+    """Copy the state, and return a function that packs it, which any thread may call.
 
-    `last` is the newest event of the log, of whichever policy; all up to it are in the projection.
+    `last` is the newest event of the log, of any policy; the projection includes it.
     """
     manifest = {
         "kind": KIND,
@@ -53,65 +69,68 @@ def prepare_snapshot(projection: Projection, store: str, last: Event | None) -> 
 
 
 def seal(archive: bytes) -> bytes:
-    """Put the version and a checksum of every byte in front: a zip has bytes that nobody checks."""
+    """Prefix the version and a checksum of all bytes; zip files do not check all of theirs."""
     return _HEAD + hashlib.sha256(archive).digest() + archive
 
 
-def _opened(data: bytes) -> bytes:
+def _unseal(data: bytes) -> bytes:
     if not data.startswith(_MAGIC):
-        raise ForeignFile("it is no snapshot of the service, or its head is damaged.")
+        raise ForeignFile("this is not a snapshot of the service, or its head is damaged.")
     if not data.startswith(_HEAD):
-        raise UnsupportedVersion(f"this release reads snapshots of version {VERSION} only.")
+        raise UnsupportedVersion(f"this release reads only snapshots of version {VERSION}.")
     digest, archive = data[len(_HEAD) : len(_HEAD) + 32], data[len(_HEAD) + 32 :]
     if hashlib.sha256(archive).digest() != digest:
         raise DamagedFile("the snapshot does not match its checksum.")
     return archive
 
 
-def restore_snapshot(data: bytes, spec: PolicySpec, log: Log) -> Projection:
-    """Return the projection of a snapshot, or say why it cannot be trusted."""
+def restore_snapshot(data: bytes, spec: PolicySpec, store: Source) -> Projection:
+    """Return the projection of a snapshot, or raise `SaveError` if it is not valid."""
     if len(data) > SIZE_LIMIT:
-        raise DamagedFile(f"the snapshot has {len(data)} bytes: none is as large as that.")
-    manifest, state = unpack_archive(_opened(data), Path(f"the snapshot of {spec.id}"))
-    _require_ours(manifest, spec, log)
+        raise DamagedFile(f"the snapshot has {len(data)} bytes, which is more than any real one.")
+    manifest, state = unpack_archive(_unseal(data), Path(f"the snapshot of {spec.id}"))
+    _require_same_store(manifest, spec, store)
     try:
         projection = Projection(spec)
         projection.model.restore(state)
         projection.totals = Totals.from_dict(manifest["totals"])
-        projection.position = _position(manifest["last"], log)
-        _restore_cases(projection, manifest["cases"], log)
+        projection.position = _position(manifest["last"], store.log)
+        _restore_cases(projection, manifest["cases"], store.index)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         if isinstance(error, ThriftyError):
             raise
-        raise DamagedFile(f"the snapshot of {spec.id} does not fit its log ({error!r}).") from error
+        raise DamagedFile(
+            f"the snapshot of {spec.id} does not match its log ({error!r})."
+        ) from error
     return projection
 
 
-def _require_ours(manifest: Mapping[str, Any], spec: PolicySpec, log: Log) -> None:
+def _require_same_store(manifest: Mapping[str, Any], spec: PolicySpec, store: Source) -> None:
     if manifest.get("kind") != KIND:
-        raise ForeignFile(f"it holds {manifest.get('kind')!r} and no snapshot of the service.")
-    if (manifest["store"], manifest["spec"]) != (log.id, spec.digest):
-        raise ForeignFile(f"it was taken of another store, or of another {spec.id}.")
+        raise ForeignFile(
+            f"the file contains {manifest.get('kind')!r}, not a snapshot of the service."
+        )
+    if (manifest["store"], manifest["spec"]) != (store.id, spec.digest):
+        raise ForeignFile(f"the snapshot is from another store, or of another {spec.id}.")
 
 
 def _position(last: Sequence[Any] | None, log: Log) -> Position:
-    """Return where the snapshot was taken; the log must have got there, in the same way."""
+    """Return the position of the snapshot; the log must have the same event there."""
     if last is None:
         return Position()
     transaction, seq, case, step = last
     found = log.read(Position(transaction, seq - 1), 1)
-    if [(event.position, event.case, event.step) for event in found] != [
-        ((transaction, seq), case, step)
-    ]:
-        raise DamagedFile("the snapshot is not of this log, which may be an older copy.")
+    expected = [((transaction, seq), case, step)]
+    if [(event.position, event.case, event.step) for event in found] != expected:
+        raise DamagedFile("the snapshot is not from this log, which may be an older backup.")
     return found[0].position
 
 
-def _restore_cases(projection: Projection, listed: Sequence[Any], log: Log) -> None:
+def _restore_cases(projection: Projection, listed: Sequence[Any], index: Index) -> None:
     steps = {str(name): int(step) for name, step in listed}
-    found = log.cases(list(steps))
+    found = index.cases(list(steps))
     for name, step in steps.items():
         case = CaseState.from_events(projection.spec.problem, found[name][:step])
         if case.step != step or case.opened.policy != projection.spec.name:
-            raise DamagedFile(f"the snapshot knows more of case {name} than the log does.")
+            raise DamagedFile(f"the snapshot has more events of case {name} than the log.")
         projection.keep(case)

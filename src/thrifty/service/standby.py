@@ -1,4 +1,4 @@
-"""A second process that waits with everything loaded, and goes on where the first one was ended."""
+"""A standby: a process that has loaded everything, and takes over when the first process ends."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from thrifty.service.model import smoke_test
 from thrifty.service.stores import Store, is_shared, open_store
 from thrifty.specification import PolicySpec
 
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 
 
 def get_ready(address: str, specs: Sequence[PolicySpec]) -> None:
-    """Do now what would take time later, and refuse now what would be refused later."""
+    """Compile the policies now, and refuse now what would be refused after taking over."""
     if is_shared(address):
         raise InvalidParameter(
-            "--standby is for a file, which one process holds: on PostgreSQL all replicas decide, "
-            "so start this one without it."
+            "--standby is for a file, which only one process can hold. On PostgreSQL every replica "
+            "decides: start this one without --standby."
         )
-    for spec in _expected(address, specs):
+    for spec in _expected_specs(address, specs):
         smoke_test(spec)
 
 
-def open_when_free(address: str, waiting: Callable[[], None]) -> Store:
-    """Return the store once nobody else holds it; `waiting` is called if somebody does."""
+def open_when_free(address: str, on_wait: Callable[[], None]) -> Store:
+    """Open the store once no other process holds it; call `on_wait` if one does."""
     try:
         return open_store(address)
     except StoreInUse:
-        waiting()
+        on_wait()
     while True:
-        sleep(LOOK_SECONDS)
+        sleep(POLL_SECONDS)
         with contextlib.suppress(StoreInUse):
             return open_store(address)
 
 
-def _expected(address: str, specs: Sequence[PolicySpec]) -> list[PolicySpec]:
+def _expected_specs(address: str, specs: Sequence[PolicySpec]) -> list[PolicySpec]:
     """Return the policies that will be served, as far as they are known now."""
     try:
         store = open_store(address, read_only=True)
-    except StoreError:  # it is yet to be made, or to be brought up to date
+    except StoreError:  # not created or not migrated yet
         return list(specs)
     with contextlib.closing(store):
         for spec in specs:
-            store.require_unchanged(spec)
-        return list({spec.id: spec for spec in (*store.specs(), *specs)}.values())
+            store.policies.require_unchanged(spec)
+        return list({spec.id: spec for spec in (*store.policies.specs(), *specs)}.values())

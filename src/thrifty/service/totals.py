@@ -9,48 +9,48 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LAGS = (1.0, 10.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0)
-"""Upper ends of the classes that the lags of rewards are counted in, in seconds; then the rest."""
+"""Upper bounds of the histogram of reward delays, in seconds; one more class has the rest."""
 _RECENT, _LATE, _NOTICES = 200, 20, 100
 
 
 @dataclass
-class Series:
-    """Sums over equal stretches of time; when there are too many, neighbours are joined.
+class TimeSeries:
+    """Sums over equal intervals of time; if there are too many, neighbours are merged.
 
-    >>> series = Series(most=2)
+    >>> series = TimeSeries(max_buckets=2)
     >>> for at in (0, 1_000_000, 2_000_000):
     ...     series.add(at, spend=1.0)
-    >>> series.width, [(bucket["start"], bucket["spend"]) for bucket in series.plain()]
+    >>> series.width, [(bucket["start"], bucket["spend"]) for bucket in series.rows()]
     (2000000, [(0, 2.0), (2000000, 1.0)])
     """
 
-    most: int = 240
+    max_buckets: int = 240
     width: int = 1_000_000
     buckets: dict[int, list[float]] = field(default_factory=dict)
 
     COLUMNS = ("opened", "acted", "learnt", "reward", "spend")
 
     def add(self, at: int, **amounts: float) -> None:
-        """Add to the stretch that `at` lies in."""
+        """Add amounts to the interval of a time."""
         place = at // self.width
         bucket = self.buckets.get(place)
         if bucket is None:
             bucket = self.buckets[place] = [0.0] * len(self.COLUMNS)
         for name, amount in amounts.items():
             bucket[self.COLUMNS.index(name)] += amount
-        while len(self.buckets) > self.most:
-            self._join()
+        while len(self.buckets) > self.max_buckets:
+            self._merge()
 
-    def _join(self) -> None:
-        joined: dict[int, list[float]] = {}
+    def _merge(self) -> None:
+        merged: dict[int, list[float]] = {}
         for place in sorted(self.buckets):
-            into = joined.setdefault(place // 2, [0.0] * len(self.COLUMNS))
+            into = merged.setdefault(place // 2, [0.0] * len(self.COLUMNS))
             for k, amount in enumerate(self.buckets[place]):
                 into[k] += amount
-        self.width, self.buckets = 2 * self.width, joined
+        self.width, self.buckets = 2 * self.width, merged
 
-    def plain(self) -> list[dict[str, float]]:
-        """Return the stretches in order, by name."""
+    def rows(self) -> list[dict[str, float]]:
+        """Return the intervals in order, as dicts."""
         return [
             {
                 "start": place * self.width,
@@ -60,19 +60,19 @@ class Series:
         ]
 
     def to_list(self) -> list[Any]:
-        """Return plain JSON values; `from_list` is the way back."""
-        return [self.most, self.width, [[k, *self.buckets[k]] for k in sorted(self.buckets)]]
+        """Return JSON values; `from_list` reverses it."""
+        return [self.max_buckets, self.width, [[k, *self.buckets[k]] for k in sorted(self.buckets)]]
 
     @classmethod
-    def from_list(cls, plain: list[Any]) -> Series:
+    def from_list(cls, plain: list[Any]) -> TimeSeries:
         """Rebuild from what `to_list` returned."""
-        most, width, rows = plain
-        return cls(most, width, {int(row[0]): list(row[1:]) for row in rows})
+        max_buckets, width, rows = plain
+        return cls(max_buckets, width, {int(row[0]): list(row[1:]) for row in rows})
 
 
 @dataclass
 class Totals:
-    """What the dashboard and the metrics show; a part of the fold."""
+    """Totals for the dashboard and the metrics; a part of the projection."""
 
     counts: Counter[str] = field(default_factory=Counter)
     reward: float = 0.0
@@ -82,7 +82,7 @@ class Totals:
     purchases: Counter[str] = field(default_factory=Counter)
     unavailable: Counter[str] = field(default_factory=Counter)
     spend_on: Counter[str] = field(default_factory=Counter)
-    series: Series = field(default_factory=Series)
+    series: TimeSeries = field(default_factory=TimeSeries)
     recent: deque[tuple[str, ...]] = field(default_factory=lambda: deque(maxlen=_RECENT))
     late: deque[str] = field(default_factory=lambda: deque(maxlen=_LATE))
     noticed: Counter[str] = field(default_factory=Counter)
@@ -95,7 +95,7 @@ class Totals:
         return self.reward - self.spend
 
     def opened(self, at: int) -> None:
-        """Count a case."""
+        """Count an opened case."""
         self.counts["opened"] += 1
         self.series.add(at, opened=1)
 
@@ -105,7 +105,7 @@ class Totals:
         self.series.add(at, acted=1)
 
     def bought(self, at: int, body: Mapping[str, Any]) -> None:
-        """Count a purchase, and what was paid for it."""
+        """Count a purchase and its costs."""
         spent = 0.0
         for name, cost in body["costs"].items():
             self.spend_on[name] += cost
@@ -116,7 +116,7 @@ class Totals:
         self.series.add(at, spend=spent)
 
     def waited(self, seconds: float) -> None:
-        """Count how long a reward took."""
+        """Count the delay of a reward."""
         self.lag += seconds
         self.lags[bisect_left(LAGS, seconds)] += 1
 
@@ -128,13 +128,13 @@ class Totals:
 
     @property
     def set_in_use(self) -> list[str] | None:
-        """The set of features that was bought most often in the latest cases."""
+        """The features that were bought together most often in the latest cases."""
         if not self.recent:
             return None
         return list(Counter(self.recent).most_common(1)[0][0])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values; `from_dict` is the way back."""
+        """Return JSON values; `from_dict` reverses it."""
         return {
             "counts": dict(self.counts),
             "reward": self.reward,
@@ -164,7 +164,7 @@ class Totals:
             purchases=Counter(plain["bought"]),
             unavailable=Counter(plain["unavailable"]),
             spend_on=Counter(plain["spend_on"]),
-            series=Series.from_list(plain["series"]),
+            series=TimeSeries.from_list(plain["series"]),
             recent=deque(map(tuple, plain["recent"]), maxlen=_RECENT),
             late=deque(plain["late"], maxlen=_LATE),
             noticed=Counter(plain["noticed"]),

@@ -260,6 +260,16 @@ def read_cases(source: Any, file: PolicyFile, *, in_order: bool = False, seed: i
     return _CaseReader(table, file, in_order, seed).cases()
 
 
+def require_few_outcomes(target: str, values: pl.Series) -> None:
+    """Refuse a target with too many distinct values, such as an amount."""
+    if values.n_unique() > MAX_OUTCOMES:
+        raise InvalidTable(
+            f"the target, column {target!r}, has {values.n_unique():,} distinct values; at most "
+            f"{MAX_OUTCOMES} outcomes are supported: choose another column with --target, or group "
+            "the values into a few classes."
+        )
+
+
 class _CaseReader:
     """Turns one table into cases, column by column."""
 
@@ -329,12 +339,7 @@ class _CaseReader:
                 f"least {MIN_CASES} are needed to estimate what a feature is worth: add more past "
                 "cases."
             )
-        if values.n_unique() > MAX_OUTCOMES:
-            raise InvalidTable(
-                f"the target, column {self.target!r}, has {values.n_unique():,} distinct values; "
-                f"at most {MAX_OUTCOMES} outcomes are supported: group the values into a few "
-                "classes, or choose another target."
-            )
+        require_few_outcomes(self.target, values)
         if values.dtype == pl.Float64 and values.is_infinite().any():
             raise InvalidTable(
                 f"the target, column {self.target!r}, contains infinity: correct or remove those "

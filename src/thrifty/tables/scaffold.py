@@ -11,7 +11,7 @@ from thrifty.errors import InvalidTable, UnknownName
 from thrifty.policy_file import Comments, PolicyFile
 from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicySection, TableSection
-from thrifty.tables.cases import MAX_OUTCOMES
+from thrifty.tables.cases import MAX_OUTCOMES, require_few_outcomes
 from thrifty.tables.columns import (
     MAX_LEVELS,
     encode_column,
@@ -72,6 +72,13 @@ def scaffold_policy_file(
     -------
     Scaffold
         The file, its comments, and notes for the user.
+
+    Raises
+    ------
+    UnknownName
+        If the table has no column `target`.
+    InvalidTable
+        If the target has too many distinct values to be an outcome.
     """
     frame = table.frame
     if target is not None and target not in frame.columns:
@@ -81,6 +88,7 @@ def scaffold_policy_file(
         )
     guessed = target is None
     target = target or _likely_target(frame)
+    require_few_outcomes(target, normalise(target, frame[target]).drop_nulls())
     time = _likely_time(frame, target)
     columns, left_out = _usable_columns(frame, {target, time})
     file = PolicyFile(
@@ -206,7 +214,7 @@ def _usable_columns(
 
 def _outcomes(frame: pl.DataFrame, target: str) -> list[str]:
     values = normalise(target, frame[target]).drop_nulls()
-    if not 2 <= values.n_unique() <= MAX_OUTCOMES:
+    if values.n_unique() < 2:
         return ["yes", "no"]
     section = ColumnSection(name=target, kind="category", max_levels=MAX_OUTCOMES)
     return list(encode_column(target, values, section)[1].levels)

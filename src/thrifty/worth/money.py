@@ -46,7 +46,9 @@ class MoneyFormat:
         >>> MoneyFormat("EUR", 4).total(-1234.5), MoneyFormat("EUR", 4).total(12.345)
         ('-1,234 EUR', '12.35 EUR')
         """
-        return MoneyFormat(self.currency, 0 if abs(value) >= 1000 else 2).money(value)
+        # Rounded first, so that 999.999 does not become 1,000.00.
+        decimals = 0 if round(abs(value), 2) >= 1000 else 2
+        return MoneyFormat(self.currency, decimals).money(value)
 
     def interval(self, estimate: Estimate) -> str:
         """Format the ends of an interval."""

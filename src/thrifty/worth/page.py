@@ -232,7 +232,7 @@ def _rewards_table(evaluation: Evaluation, money: MoneyFormat) -> str:
         for action, row in zip(rewards.actions, rewards.table.tolist(), strict=True)
     ]
     explanation = (
-        "Reward of each action by outcome, from policy.toml."
+        "Reward of each action by outcome, as given."
         if rewards.is_custom
         else "No rewards were given: an action predicts the outcome, and a correct prediction "
         "earns 1."

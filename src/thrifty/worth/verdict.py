@@ -104,6 +104,11 @@ def warnings(evaluation: Evaluation) -> list[str]:
     """Return what a reader should know before acting on the verdict."""
     lines = []
     money = MoneyFormat.for_cases(evaluation.cases)
+    if not evaluation.cases.rewards.is_custom and evaluation.cases.mean_prices.max() >= 1:
+        lines.append(
+            "No rewards are given, so a correct prediction earns 1, and some features cost that "
+            "much or more. Add [outcomes.rewards] in the currency of your prices."
+        )
     if evaluation.is_uncertain:
         chosen = [evaluation.priced_names(features) for features in evaluation.split_half.chosen]
         gain = evaluation.split_half.gain

@@ -1,8 +1,28 @@
-"""Where the log is kept: SQLite for one process, PostgreSQL for several."""
+"""Stores: SQLite for one process, PostgreSQL for several."""
 
 from __future__ import annotations
 
-from thrifty.service.stores.base import Lease, LeaseLost, Store
+from thrifty.service.stores.base import (
+    EventIndex,
+    EventLog,
+    Lease,
+    LeaseLost,
+    LeaseStore,
+    PolicyRegistry,
+    SnapshotStore,
+    Store,
+)
 from thrifty.service.stores.opening import is_shared, open_store
 
-__all__ = ["Lease", "LeaseLost", "Store", "is_shared", "open_store"]
+__all__ = [
+    "EventIndex",
+    "EventLog",
+    "Lease",
+    "LeaseLost",
+    "LeaseStore",
+    "PolicyRegistry",
+    "SnapshotStore",
+    "Store",
+    "is_shared",
+    "open_store",
+]

@@ -1,29 +1,58 @@
-"""A store from its address: the path of a file, or a URL of PostgreSQL."""
+"""Open a store by its address: the path of a file, or the URL of a PostgreSQL database."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from thrifty.service.stores.base import Store
+from thrifty.service.stores.sql import SqlStore
 from thrifty.service.stores.sqlite import SqliteStore
 
 
 def is_shared(address: str) -> bool:
-    """Whether several processes may write to the store at an address.
+    """Return True if several processes can write to the store at an address.
 
+    Parameters
+    ----------
+    address : str
+        Path or URL.
+
+    Returns
+    -------
+    bool
+        True for PostgreSQL.
+
+    Examples
+    --------
     >>> is_shared("thrifty.db"), is_shared("postgresql://user@host/db")
     (False, True)
     """
     return address.startswith(("postgresql://", "postgres://"))
 
 
-def open_store(address: str, *, create: bool = True, read_only: bool = False) -> Store:
-    """Open the store at a path, or at postgresql://...
+def open_store(address: str, *, create: bool = True, read_only: bool = False) -> SqlStore:
+    """Open a store.
 
-    One that is opened to read is not held: a service may go on writing to it.
+    Parameters
+    ----------
+    address : str
+        Path of a file, or postgresql://...
+    create : bool
+        True creates a missing store and migrates an old one.
+    read_only : bool
+        True only reads, so that a service can keep writing to the store.
+
+    Returns
+    -------
+    SqlStore
+        The open store; close it when done.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be opened, or another process holds it.
     """
     if is_shared(address):
-        from thrifty.service.stores.postgres import PostgresStore  # psycopg only if it is needed
+        from thrifty.service.stores.postgres import PostgresStore  # psycopg is slow to import
 
         return PostgresStore(address, create=create and not read_only, read_only=read_only)
     return SqliteStore(Path(address), create=create and not read_only, read_only=read_only)

@@ -1,18 +1,18 @@
-"""PostgreSQL: several replicas write, all of them read one order, one learner at a time.
+"""PostgreSQL: several replicas write, all read the events in the same order.
 
-Transactions commit in another order than they take numbers in, so a reader that asks for higher
-numbers misses some. Events are ordered by (transaction, number), and only those are read whose
-transaction is older than every one still running: before these nothing can appear any more.
+Transactions do not commit in the order in which they get numbers, so a reader that asks for higher
+numbers would miss some events. Events are therefore ordered by (transaction, number), and a reader
+gets only those whose transaction is older than every running one: no event can appear before them.
 
-Another server counts its transactions from elsewhere. The events of a dump that was restored may
-have numbers that this one has not reached: they get new ones, in their order, when it is opened.
+Each server counts its transactions separately. Events that were restored from a dump may have
+transaction numbers that this server has not reached. They get new numbers, in the same order, when
+the store is opened.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,45 +22,55 @@ from thrifty.errors import StoreError
 from thrifty.service.events import Event, Position
 from thrifty.service.stores.base import (
     CHUNK,
+    EventIndex,
     Lease,
     LeaseLost,
-    Places,
-    Store,
-    to_event,
-    to_row,
-    unavailable,
+    LeaseStore,
+    SnapshotStore,
 )
 from thrifty.service.stores.schema import events, leases, snapshots
+from thrifty.service.stores.sql import SqlLog, SqlStore, to_event, to_row, translate_errors
 from thrifty.specification import PolicySpec
 
-_KEPT = 2
-_OLDEST_RUNNING = sa.text('"transaction" < pg_snapshot_xmin(pg_current_snapshot())::text::bigint')
+_SNAPSHOTS_KEPT = 2
+_OLDER_THAN_RUNNING = sa.text(
+    '"transaction" < pg_snapshot_xmin(pg_current_snapshot())::text::bigint'
+)
 _FROM_ANOTHER_SERVER = sa.text(
     'SELECT max("transaction") >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM events'
 )
-_RENUMBERING = (  # in two steps: a number must not be taken while another event still has it
+_RENUMBERING = (  # in two steps: a number must not be assigned while another event still has it
     'UPDATE events SET "transaction" = 0, seq = -place FROM '
-    '(SELECT seq AS old, row_number() OVER (ORDER BY "transaction", seq) AS place FROM events) it '
-    "WHERE seq = old",
+    '(SELECT seq AS old, row_number() OVER (ORDER BY "transaction", seq) AS place FROM events) '
+    "numbered WHERE seq = old",
     "UPDATE events SET seq = -seq",
-    "DELETE FROM snapshots",  # they stand at the old numbers
+    "DELETE FROM snapshots",  # they refer to the old numbers
 )
 SERVICE_OPTIONS = "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000"
 READER_OPTIONS = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
-"""A service answers or says that it cannot; an audit of a long log sorts it for minutes."""
+"""An audit of a long log sorts for minutes; a service must answer or report an error."""
 _NOW = sa.func.extract("epoch", sa.func.clock_timestamp())
 
 
-class PostgresStore(Store):
-    """A database that several processes may write to."""
+class PostgresStore(SqlStore):
+    """A database that several processes can write to.
+
+    Parameters
+    ----------
+    url : str
+        Address of the database, postgresql://...
+    create : bool
+        True creates missing tables and migrates old ones.
+    read_only : bool
+        True lets queries take as long as they need.
+    """
 
     exclusive = False
 
     def __init__(self, url: str, *, create: bool = True, read_only: bool = False) -> None:
         options = READER_OPTIONS if read_only else SERVICE_OPTIONS
-        address = sa.make_url(url).set(drivername="postgresql+psycopg")
         engine = sa.create_engine(
-            address,
+            sa.make_url(url).set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
             pool_size=8,
             max_overflow=8,
@@ -70,47 +80,89 @@ class PostgresStore(Store):
                 "options": f"{options} -c synchronous_commit=on",
             },
         )
-        super().__init__(engine, create=create)
+        super().__init__(engine, insert, create=create)
+        self.log = PostgresLog(engine, self.index)
+        self.snapshots, self.leases = SnapshotTable(engine), LeaseTable(engine)
+
+    def probe(self) -> None:
+        """Write more than a page of events and roll back, which needs room on the disk."""
+        super().probe()
+        case, body = f"probe-{uuid.uuid4().hex}", {"room": "." * 1500}
+        rows = [
+            _without_transaction(to_row(Event("", "", case, step, "probe", 0, body)))
+            for step in range(8)
+        ]
+        with translate_errors(), self.engine.connect() as connection:  # without a commit
+            connection.execute(insert(events), rows)
+
+    def _migrate(self, connection: sa.Connection, *, create: bool) -> None:
+        _disable_timeout(connection)
+        super()._migrate(connection, create=create)
+        if connection.scalar(_FROM_ANOTHER_SERVER):
+            if not create:
+                raise StoreError(
+                    "the store was restored from another server, whose transaction numbers this "
+                    "one has not reached: start `thrifty serve` once, which renumbers the events."
+                )
+            _renumber(connection)
+
+
+class PostgresLog(SqlLog):
+    """The log of a database that several processes write to."""
+
+    def __init__(self, engine: sa.Engine, index: EventIndex) -> None:
+        super().__init__(engine, insert)
+        self._index = index
 
     def append(self, drafts: Sequence[Event], lease: Lease | None = None) -> list[Event | None]:
-        """Write events together; one that a lost connection left behind is found again."""
+        """Write events in one transaction.
+
+        If the connection was lost after a commit, the batch is repeated. Its events are then found
+        in the log, and returned as if they had just been written.
+        """
         rows = [_without_transaction(to_row(draft)) for draft in drafts]
-        with unavailable(), self.engine.begin() as connection:
+        with translate_errors(), self._engine.begin() as connection:
             if lease is not None:
-                _require(connection, lease)
-            places = self._insert_new(connection, rows)
-        missing = [
-            draft.case for draft in drafts if (draft.case, draft.step, draft.key) not in places
+                _require_lease(connection, lease)
+            written = self._insert_new(connection, drafts, rows)
+        inserted = {(event.case, event.step) for event in written if event is not None}
+        missing = [draft.case for draft in drafts if (draft.case, draft.step) not in inserted]
+        known = self._index.cases(missing) if missing else {}
+        return [
+            event or _find_same(draft, known) for draft, event in zip(drafts, written, strict=True)
         ]
-        known = self.cases(missing) if missing else {}
-        return [_placed(draft, places, known) for draft in drafts]
 
     def read(self, after: Position, limit: int = CHUNK) -> list[Event]:
         """Return the next events of transactions that are older than every running one."""
         order = sa.tuple_(events.c.transaction, events.c.seq)
         query = (
             sa.select(events)
-            .where(order > sa.tuple_(*map(sa.literal, after)), _OLDEST_RUNNING)
+            .where(order > sa.tuple_(*map(sa.literal, after)), _OLDER_THAN_RUNNING)
             .order_by(events.c.transaction, events.c.seq)
             .limit(limit)
         )
-        with unavailable(), self.engine.connect() as connection:
+        with translate_errors(), self._engine.connect() as connection:
             return [to_event(row) for row in connection.execute(query)]
 
-    def snapshots(self, spec: PolicySpec) -> Iterator[bytes]:
-        """Yield the rows of a policy, newest first."""
+
+class SnapshotTable(SnapshotStore):
+    """Snapshots as rows of a table."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def load(self, spec: PolicySpec) -> Iterator[bytes]:
+        """Yield the snapshots of a policy, newest first."""
         query = (
             sa.select(snapshots.c.data)
             .where(snapshots.c.policy == spec.id)
             .order_by(snapshots.c.transaction.desc(), snapshots.c.seq.desc())
         )
-        with unavailable(), self.engine.connect() as connection:
+        with translate_errors(), self._engine.connect() as connection:
             yield from connection.scalars(query)
 
-    def save_snapshot(
-        self, spec: PolicySpec, position: Position, data: bytes, lease: Lease
-    ) -> None:
-        """Write a row if the lease still holds, and remove all but the one before it."""
+    def save(self, spec: PolicySpec, position: Position, data: bytes, lease: Lease) -> None:
+        """Insert a row if the lease is still held, and delete all but the newest two."""
         row = {
             "policy": spec.id,
             "transaction": position.transaction,
@@ -123,17 +175,24 @@ class PostgresStore(Store):
             sa.select(snapshots.c.transaction, snapshots.c.seq)
             .where(snapshots.c.policy == spec.id)
             .order_by(snapshots.c.transaction.desc(), snapshots.c.seq.desc())
-            .limit(_KEPT)
+            .limit(_SNAPSHOTS_KEPT)
         )
-        with unavailable(), self.engine.begin() as connection:
-            _require(connection, lease)
+        with translate_errors(), self._engine.begin() as connection:
+            _require_lease(connection, lease)
             connection.execute(insert(snapshots).on_conflict_do_nothing(), row)
             connection.execute(
                 sa.delete(snapshots).where(snapshots.c.policy == spec.id, place.not_in(kept))
             )
 
+
+class LeaseTable(LeaseStore):
+    """Leases as rows of a table; they expire by the clock of the server."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
     def acquire(self, policy: str, holder: str, seconds: float) -> Lease | None:
-        """Take the lease if it is free or has expired, by the server's clock."""
+        """Take the lease if it is free or has expired, or renew it."""
         row = {"policy": policy, "holder": holder, "fence": 1, "expires": _NOW + seconds}
         mine = leases.c.holder == holder
         statement = (
@@ -150,66 +209,44 @@ class PostgresStore(Store):
             )
             .returning(leases.c.fence)
         )
-        with unavailable(), self.engine.begin() as connection:
+        with translate_errors(), self._engine.begin() as connection:
             fence = connection.scalar(statement)
         return None if fence is None else Lease(policy, holder, fence)
 
-    def probe(self) -> None:
-        """Write more events than a page holds, and take them back: that needs room on the disk."""
-        super().probe()
-        case, body = f"probe-{uuid.uuid4().hex}", {"room": "." * 1500}
-        rows = [
-            _without_transaction(to_row(Event("", "", case, step, "probe", 0, body)))
-            for step in range(8)
-        ]
-        with unavailable(), self.engine.connect() as connection:  # without a commit
-            connection.execute(insert(events), rows)
-
-    def _insert(self, table: sa.Table) -> Any:
-        return insert(table)
-
-    def _migrate(self, connection: sa.Connection, *, create: bool) -> None:
-        _take_time(connection)
-        super()._migrate(connection, create=create)
-        if connection.scalar(_FROM_ANOTHER_SERVER):
-            if not create:
-                raise StoreError(
-                    "the store was restored from another server, whose numbers of transactions "
-                    "this one has not reached: thrifty serve numbers its events anew."
-                )
-            _renumber(connection)
+    def release(self, lease: Lease) -> None:
+        """Let the lease expire now."""
+        self.acquire(lease.policy, lease.holder, 0)
 
 
 def _renumber(connection: sa.Connection) -> None:
-    """Put the events of another server before all that this one will write, in their order."""
-    _take_time(connection)
+    """Put the events of another server before all that this one will write, in the same order."""
+    _disable_timeout(connection)
     connection.execute(sa.text("LOCK TABLE events IN EXCLUSIVE MODE"))
-    if connection.scalar(_FROM_ANOTHER_SERVER):  # or another replica was faster
+    if connection.scalar(_FROM_ANOTHER_SERVER):  # another replica may have done it meanwhile
         for statement in _RENUMBERING:
             connection.execute(sa.text(statement))
     connection.commit()
 
 
-def _take_time(connection: sa.Connection) -> None:
-    """Let this transaction take as long as it needs: a store is made ready, and nobody asks yet."""
+def _disable_timeout(connection: sa.Connection) -> None:
+    """Let this transaction take as long as it needs: no request waits while a store is opened."""
     connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
 
 
 def _without_transaction(row: dict[str, Any]) -> dict[str, Any]:
-    """Leave it to the server, which knows the transaction's number."""
+    """Leave the column out, so that the server sets it to the number of the transaction."""
     return {name: value for name, value in row.items() if name != "transaction"}
 
 
-def _require(connection: sa.Connection, lease: Lease) -> None:
-    """Refuse to write unless nobody has taken the lease since; nobody can until this commits."""
+def _require_lease(connection: sa.Connection, lease: Lease) -> None:
+    """Raise `LeaseLost` if the lease was taken; it cannot be taken until this commits."""
     query = sa.select(leases.c.fence).where(leases.c.policy == lease.policy).with_for_update()
     if connection.scalar(query) != lease.fence:
-        raise LeaseLost(f"the lease of {lease.policy} went to another process: nothing is written.")
+        raise LeaseLost(
+            f"another process has taken the lease of {lease.policy}: nothing was written."
+        )
 
 
-def _placed(draft: Event, places: Places, known: dict[str, list[Event]]) -> Event | None:
-    position = places.pop((draft.case, draft.step, draft.key), None)
-    if position is not None:
-        return replace(draft, position=position)
-    found = next((event for event in known.get(draft.case, ()) if event.step == draft.step), None)
-    return found if found is not None and found.same_as(draft) else None
+def _find_same(draft: Event, known: Mapping[str, Sequence[Event]]) -> Event | None:
+    events = known.get(draft.case, ())
+    return next((event for event in events if event.same_as(draft)), None)

@@ -1,4 +1,4 @@
-"""The tables, the same in every database; migrations/ has the way to here from older versions."""
+"""The tables, the same in every database; migrations/ upgrades the tables of older releases."""
 
 from __future__ import annotations
 

@@ -1,0 +1,179 @@
+"""Types of the JSON responses; /openapi.json is generated from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import TypedDict
+
+Value = str | float | None
+
+
+class ErrorResponse(TypedDict):
+    """Why a request was refused. A refused request changes nothing."""
+
+    error: str
+    message: str
+    field: str | None
+
+
+class HealthResponse(TypedDict):
+    """The process is running."""
+
+    status: str
+    version: str
+
+
+class ReadyResponse(TypedDict):
+    """The service can decide and write."""
+
+    status: str
+    policies: int
+
+
+class DecisionResponse(TypedDict):
+    """The next step of a case: features to buy, or the action."""
+
+    case: str
+    buy: list[str]
+    action: str | None
+    expected_price: float | None
+    unit: str
+    deadline: str | None
+
+
+class RewardResponse(TypedDict):
+    """How a reward is used: `learnt`, `noted`, `extra`, `late` or `late-learnt`."""
+
+    case: str
+    use: str
+    late: bool
+
+
+class AbandonResponse(TypedDict):
+    """A case that was closed without a reward."""
+
+    case: str
+    status: str
+
+
+class StepView(TypedDict):
+    """One purchase of a case and its result."""
+
+    buy: list[str]
+    expected_price: float | None
+    values: dict[str, Value]
+    costs: dict[str, float]
+    unavailable: list[str]
+    reasons: Any
+
+
+class RewardView(TypedDict):
+    """One reward of a case."""
+
+    reward: float
+    outcome: str | None
+    use: str
+    at: str
+
+
+class Explanation(TypedDict):
+    """The policy's reasons, with amounts in money."""
+
+    learnt_before_buying: int | None
+    reasons: Any
+    learnt_before_acting: int | None
+    action_values: dict[str, float | None] | None
+
+
+class HistoryEntry(TypedDict):
+    """One event of a case."""
+
+    at: str
+    event: str
+
+
+class CaseResponse(TypedDict):
+    """The full history of a case.
+
+    `buy`, `expected_price`, `values`, `costs` and `unavailable` cover all purchases; `steps` lists
+    them one by one.
+    """
+
+    case: str
+    policy: str
+    status: str
+    end: str | None
+    learnt: bool
+    learnt_reward: float | None
+    opened: str
+    deadline: str
+    free: dict[str, Value]
+    buy: list[str]
+    expected_price: float | None
+    unit: str
+    values: dict[str, Value]
+    costs: dict[str, float]
+    unavailable: list[str]
+    steps: list[StepView]
+    action: str | None
+    outcome: str | None
+    rewards: list[RewardView]
+    explain: Explanation
+    history: list[HistoryEntry]
+
+
+class FeatureView(TypedDict):
+    """A feature as declared, and its purchases so far."""
+
+    name: str
+    levels: list[str]
+    price: float | None
+    free: bool
+    bought: int
+    unavailable: int
+    spend: float
+
+
+class PolicyResponse(TypedDict):
+    """A policy as declared, and its totals so far."""
+
+    policy: str
+    kind: str
+    unit: str
+    actions: list[str]
+    outcomes: Any
+    features: list[FeatureView]
+    groups: list[Any]
+    bundles: list[Any]
+    reward_rule: dict[str, Any]
+    learnt: int
+    open: int
+    counts: dict[str, int]
+    reward: float
+    spend: float
+    gain: float
+    set_in_use: list[str] | None
+    noticed: dict[str, int]
+    position: int
+    leads: bool
+
+
+class Notice(TypedDict):
+    """A change that the policy detected, such as a restart or a price alarm."""
+
+    at: int
+    round: int
+    kind: str
+    feature: str | None
+
+
+class ActivityResponse(TypedDict):
+    """Data for the dashboard: sums over time, notices, open cases and late rewards."""
+
+    policy: str
+    seconds: float
+    series: list[dict[str, float]]
+    notices: list[Notice]
+    late: list[str]
+    open: list[str]
