@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty import policies
 from thrifty.parameters import Real
+from thrifty.policies import registry as registered
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
@@ -114,12 +114,12 @@ class Ladder(Policy):
 
 def registry() -> Mapping[str, Any]:
     """Return the registry with this policy in it."""
-    return MappingProxyType({**policies.POLICIES, NAME: Ladder})
+    return MappingProxyType({**registered.POLICIES, NAME: Ladder})
 
 
 def register() -> None:
     """Add the policy to the registry of this process."""
-    policies.POLICIES = registry()
+    registered.POLICIES = registry()
 
 
 def environment(folder: Path) -> dict[str, str]:

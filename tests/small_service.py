@@ -181,6 +181,8 @@ class Served:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = re.search(r"http://\S+", line)
+        if found is None:
+            self.kill()
         assert found, f"it did not start: {line} {errors.read_text() if errors else ''}"
         self.seconds = time.monotonic() - self.started
         self.url = found[0]

@@ -16,7 +16,6 @@ import ladder
 from postgres_server import PostgresServer
 from service.engines import read_spec
 from small_service import ladder_file, policy_file, served
-from thrifty import policies
 from thrifty.service.api import create_app
 from thrifty.service.engine import Engine
 from thrifty.service.middleware import RequestLimits
@@ -104,7 +103,7 @@ def in_a_thread(
     """Run the service in this process, so that coverage sees its lines."""
     urls: Queue[str] = Queue()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(policies, "POLICIES", ladder.registry())
+        patch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
         engine = Engine(open_store(address), [read_spec(path) for path in files])
         app = create_app(engine, limits=limits)
     server = make_server(app, "127.0.0.1", 0, urls.put)

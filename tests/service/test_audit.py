@@ -2,15 +2,15 @@
 
 import json
 import sqlite3
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from in_process import thrifty
 from service.engines import QUICK, EngineHarness, read_spec, run_with_engine
-from small_service import THRIFTY, policy_file, run_apart
+from small_service import policy_file, run_apart
 from thrifty import Agent
 from thrifty.service.audit import audit, fold_log
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -21,11 +21,6 @@ from thrifty.service.projection import Projection
 from thrifty.service.replay import replay
 from thrifty.service.snapshots import prepare_snapshot
 from thrifty.service.stores import open_store
-
-
-def thrifty(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [str(THRIFTY), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 async def busy(harness: EngineHarness) -> None:

@@ -97,7 +97,7 @@ def test_hostile_names_are_text(page: Page) -> None:
 def test_a_policy_that_has_done_nothing_says_so(page: Page) -> None:
     choose(page, "idle")
     for plot in ("#money", "#features"):
-        expect(page.locator(plot)).to_contain_text("nothing yet")
+        expect(page.locator(plot)).to_contain_text("no data yet")
         expect(page.locator(f"{plot} .tick, {plot} .trace")).to_have_count(0)
     for list_of in ("#notices", "#open", "#late"):
         expect(page.locator(list_of)).to_have_text("none")
@@ -132,10 +132,10 @@ def test_purchases_in_steps_are_shown_one_by_one(page: Page, service: Served) ->
     page.get_by_role("button", name="Show").click()
     rows = page.locator("#case-view table").first.locator("tr")
     expect(rows.filter(has_text="purchase 1").locator("td")).to_have_text(
-        "income for about 1\nhad income: high\npaid income: 0.9"
+        "income for about 1\nvalues income: high\npaid income: 0.9"
     )
     expect(rows.filter(has_text="purchase 2").locator("td")).to_have_text(
-        "history for about 1.5\ncould not be had: history\npaid history: 0.1"
+        "history for about 1.5\nunavailable: history\npaid history: 0.1"
     )
     expect(rows.filter(has_text="outcome").locator("td")).to_have_text("repaid")
     expect(rows.filter(has_text="rewards").locator("td")).to_have_text("120 (repaid, learnt)")
@@ -163,7 +163,7 @@ def test_reasons_are_words(page: Page, service: Served) -> None:
     )
     page.set_viewport_size({"width": 400, "height": 800})
     heading = rows.filter(has_text="considered").locator("th")
-    assert heading.evaluate("it => it.clientWidth") > 60  # no word is broken up
+    assert heading.evaluate("node => node.clientWidth") > 60  # no word is broken up
     with Client(service.url) as client:
         client.abandon(case["case"])
 

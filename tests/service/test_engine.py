@@ -16,7 +16,6 @@ import ladder
 from postgres_server import PostgresServer
 from service.engines import QUICK, Clock, EngineHarness, run_with_engine, spec_of
 from small_service import run_apart
-from thrifty import policies
 from thrifty.case_record import CaseRecord, PurchaseResult
 from thrifty.errors import (
     BrokenLog,
@@ -31,6 +30,7 @@ from thrifty.errors import (
 )
 from thrifty.kernels.runtime import single_call
 from thrifty.kernels.runtime.steps import STEPS
+from thrifty.policies import policy_named
 from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -254,9 +254,9 @@ def test_open_cases_are_bounded(tmp_path: Path) -> None:
 def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The state is a function of the rounds learnt, whoever asked what in between."""
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
     for name in ("epsilon-greedy", "ladder", "linucb", "scout", "sim-oos", "ucb1", "uniform"):
-        assert name in policies.POLICIES
+        policy_named(name)  # which must be registered
         spec = spec_of(policy=name)
         if name == "sim-oos":
             spec = _priced(spec)

@@ -29,7 +29,6 @@ from postgres_server import PostgresServer
 from service.engines import DAY, QUICK, Clock, EngineHarness, parse_spec
 from service.lives import HIGH, HIGHEST, LOW, LOWEST, PAYS, Life, Loop, Place, Rules
 from small_service import OUTCOMES, ladder_text
-from thrifty import policies
 from thrifty.errors import InvalidField, KeyReused, RoundError, ThriftyError
 from thrifty.service.audit import audit
 from thrifty.service.decisions import NewCase, ObservationReport
@@ -421,7 +420,7 @@ def test_the_life_cycle(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
     monkeypatch.setattr(
         "thrifty.service.engine.new_case_id", lambda _: f"{next(machine.names):028}"
     )

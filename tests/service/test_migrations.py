@@ -23,7 +23,6 @@ import ladder
 from postgres_server import PostgresServer
 from service.engines import Clock, EngineHarness, parse_spec, run_with_engine, spec_of
 from small_service import policy_text
-from thrifty import policies
 from thrifty.errors import StoreError, UnsupportedVersion
 from thrifty.service.audit import audit, fold_log
 from thrifty.service.engine import Engine
@@ -55,7 +54,7 @@ RULE = 'deadline = "1d"\nlearn_late = true'
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
 
 
 def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:

@@ -14,7 +14,7 @@ import pytest
 import ladder
 from service.engines import EngineHarness, run_with_engine
 from small_service import THRIFTY, Served, ladder_file, ladder_text, served
-from thrifty import Agent, policies
+from thrifty import Agent
 from thrifty.client import Client
 from thrifty.errors import InvalidField, OutOfTurn
 from thrifty.service.audit import audit, fold_log
@@ -37,7 +37,7 @@ PAID = {"address": 0.25}  # it has no list price
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policies, "POLICIES", ladder.registry())
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
 
 
 def test_a_case_in_four_purchases(store_address: str) -> None:
