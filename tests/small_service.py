@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -168,7 +167,6 @@ class Served:
         env: Mapping[str, str] = os.environ,
     ) -> None:
         command = [str(THRIFTY), "serve", *map(str, arguments), "--port", str(port)]
-        self.started = time.monotonic()
         self.errors = errors
         with (errors or Path(os.devnull)).open("ab") as noted:
             self.process = subprocess.Popen(
@@ -184,7 +182,6 @@ class Served:
         if found is None:
             self.kill()
         assert found, f"it did not start: {line} {errors.read_text() if errors else ''}"
-        self.seconds = time.monotonic() - self.started
         self.url = found[0]
 
     @property

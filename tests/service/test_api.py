@@ -177,7 +177,7 @@ def test_slow_clients_are_disconnected(tmp_path: Path, monkeypatch: pytest.Monke
     limits = RequestLimits(read_seconds=0.5)
     with (
         in_a_thread([policy_file(tmp_path)], str(tmp_path / "store.db"), limits) as url,
-        httpx.Client(base_url=url, trust_env=False) as client,
+        httpx.Client(base_url=url, timeout=LIMIT, trust_env=False) as client,
         socket.create_connection((client.base_url.host, client.base_url.port or 80)) as silent,
         socket.create_connection((client.base_url.host, client.base_url.port or 80)) as line,
     ):
