@@ -67,7 +67,7 @@ def choose(page: Page, policy: str) -> None:
     expect(page.get_by_role("button", name=policy)).to_have_attribute("aria-current", "true")
 
 
-def test_it_shows_what_the_service_knows(page: Page, service: Served) -> None:
+def test_the_page_shows_the_totals(page: Page, service: Served) -> None:
     choose(page, "lending")
     with Client(service.url) as client:
         known = client.policy("lending")
@@ -78,7 +78,7 @@ def test_it_shows_what_the_service_knows(page: Page, service: Served) -> None:
     assert page.locator('[data-name="set"] b').inner_text() == "income, history, age"
 
 
-def test_it_updates_by_itself_while_traffic_runs(page: Page, service: Served) -> None:
+def test_the_page_updates_itself(page: Page, service: Served) -> None:
     choose(page, "lending")
     before = shown(page, "acted")
     make_traffic(service, cases=5)
@@ -94,7 +94,7 @@ def test_hostile_names_are_text(page: Page) -> None:
     assert page.locator("#features b").count() == 0
 
 
-def test_a_policy_that_has_done_nothing_says_so(page: Page) -> None:
+def test_a_policy_without_events_shows_no_data(page: Page) -> None:
     choose(page, "idle")
     for plot in ("#money", "#features"):
         expect(page.locator(plot)).to_contain_text("no data yet")
@@ -103,7 +103,7 @@ def test_a_policy_that_has_done_nothing_says_so(page: Page) -> None:
         expect(page.locator(list_of)).to_have_text("none")
 
 
-def test_a_case_and_why(page: Page, service: Served) -> None:
+def test_case_view_shows_values_and_reasons(page: Page, service: Served) -> None:
     choose(page, "lending")
     with Client(service.url) as client:
         case = client.ask(free={"age": 20}, policy="lending")
@@ -143,7 +143,7 @@ def test_purchases_in_steps_are_shown_one_by_one(page: Page, service: Served) ->
     expect(why.get_by_role("row", name="2: climbed")).to_contain_text("1")
 
 
-def test_reasons_are_words(page: Page, service: Served) -> None:
+def test_reasons_are_readable(page: Page, service: Served) -> None:
     with Client(service.url) as client:
         case = client.explain(client.ask(free={"age": 20}, policy="lending"))
     sets = [{"features": ["income", "age"], "value": 0.87272}, {"features": [], "value": 0.5}]
@@ -168,7 +168,7 @@ def test_reasons_are_words(page: Page, service: Served) -> None:
         client.abandon(case["case"])
 
 
-def test_it_fits_a_telephone(page: Page) -> None:
+def test_the_page_fits_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     fits = "document.documentElement.scrollWidth <= innerWidth"
     wait_until(lambda: page.evaluate(fits), "a page that fits")

@@ -105,7 +105,7 @@ def test_a_repeated_request_does_not_make_a_broken_engine_ready(tmp_path: Path) 
     run_with_engine(tmp_path / "store.db", scenario, settings=replace(QUICK, tick=60))
 
 
-def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
+def test_a_stopping_engine_releases_its_leases(postgres: PostgresServer) -> None:
     address = postgres.new_database()
 
     async def scenario(harness: EngineHarness) -> None:
@@ -115,7 +115,7 @@ def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
         run_with_engine(address, scenario, settings=replace(QUICK, lease_seconds=100 * LIMIT))
 
 
-def test_a_desk_that_stops_answers_everybody(store_address: str) -> None:
+def test_a_stopping_engine_answers_all_requests(store_address: str) -> None:
     async def run() -> None:
         engine = Engine(open_store(store_address), [spec_of()], QUICK)
         await engine.start()
@@ -166,7 +166,7 @@ def test_steps_out_of_turn_are_refused(store_address: str) -> None:
     run_with_engine(store_address, scenario)
 
 
-def test_what_was_bought_must_be_said_exactly(store_address: str) -> None:
+def test_observations_must_match_the_purchase(store_address: str) -> None:
     async def scenario(harness: EngineHarness) -> None:
         case = (await harness.open(age=20)).case
         both = {"income": "low", "history": "none"}
@@ -285,7 +285,7 @@ def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert left[array].tobytes() == right[array].tobytes(), (name, array, t)
 
 
-def test_every_reason_can_be_written_down() -> None:
+def test_every_reason_is_valid_json() -> None:
     """Scout values a set that no round has shown whole at minus infinity; JSON has no such number.
 
     It is common where most features could not be had: every second of these policies does so.
@@ -309,7 +309,7 @@ def test_every_reason_can_be_written_down() -> None:
     assert unknown > 0
 
 
-def test_reasons_are_told_in_money(tmp_path: Path) -> None:
+def test_reasons_are_in_money(tmp_path: Path) -> None:
     """A range of 1,020 EUR from -900: what the policy knows as a half is -390 EUR."""
 
     async def scenario(harness: EngineHarness) -> None:
@@ -358,7 +358,7 @@ def _priced(spec: PolicySpec) -> PolicySpec:
     return replace(spec, problem=replace(spec.problem, prices=prices))
 
 
-def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:
+def test_a_reopened_engine_continues_bit_for_bit(store_address: str) -> None:
     clock, digests = Clock(), []
 
     async def first(harness: EngineHarness) -> None:

@@ -61,7 +61,7 @@ def test_kill_9_while_another_stands_by(tmp_path: Path) -> None:
     assert done.twice == []
 
 
-def test_a_desk_that_was_killed_answers_the_same_key_as_before(tmp_path: Path) -> None:
+def test_the_same_key_gives_the_same_answer_after_a_kill(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     service = Served(policy, "--store", store)
     with Client(service.url) as client:

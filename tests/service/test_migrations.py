@@ -69,7 +69,7 @@ def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("ending", ["db", "sql"])
-def test_there_is_one_of_every_revision(ending: str) -> None:
+def test_there_is_a_database_of_every_revision(ending: str) -> None:
     versions = FOLDER.parents[2] / "src/thrifty/service/migrations/versions"
     revisions = sorted(path.name[1:5] for path in versions.glob("v*.py"))
     assert revisions[-1] == REVISION
@@ -79,7 +79,7 @@ def test_there_is_one_of_every_revision(ending: str) -> None:
 
 
 @pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)
-def test_it_is_upgraded_and_its_log_holds(
+def test_an_upgraded_store_passes_the_audit(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     store = open_store(restored(path, tmp_path, request))
@@ -95,7 +95,7 @@ def test_it_is_upgraded_and_its_log_holds(
     store.close()
 
 
-def test_a_log_of_release_0_1_is_the_same_state(tmp_path: Path) -> None:
+def test_a_log_of_release_0_1_gives_the_same_state(tmp_path: Path) -> None:
     """Bit for bit: free values were bought for 0, and nobody saw them before the purchase."""
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
@@ -281,7 +281,7 @@ def test_a_store_from_the_future_is_refused(tmp_path: Path) -> None:
             open_store(str(tmp_path / "store.db"), read_only=read_only)
 
 
-def test_reading_brings_nothing_up_to_date(tmp_path: Path) -> None:
+def test_reading_does_not_migrate(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     path.touch()
     with pytest.raises(StoreError, match=f"revision None, and this release reads {REVISION}"):
@@ -290,9 +290,7 @@ def test_reading_brings_nothing_up_to_date(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", [1, 2, 5, 8, 9])
-def test_who_is_killed_while_it_makes_the_tables_leaves_nothing_behind(
-    tmp_path: Path, statement: int
-) -> None:
+def test_a_killed_migration_leaves_nothing_behind(tmp_path: Path, statement: int) -> None:
     path = tmp_path / "store.db"
     code = f"""
         import itertools, os

@@ -84,7 +84,7 @@ def test_a_case_in_four_purchases(store_address: str) -> None:
     _in_ladder(store_address, scenario)
 
 
-def test_what_could_not_be_had_is_paid_for_and_not_asked_for_again(store_address: str) -> None:
+def test_unavailable_values_cost_money_and_are_not_bought_again(store_address: str) -> None:
     async def scenario(harness: EngineHarness) -> None:
         case = (await harness.open(age=None)).case
         await harness.observe(case, {"income": "high"}, costs={"income": 0.5})
@@ -105,7 +105,7 @@ def test_what_could_not_be_had_is_paid_for_and_not_asked_for_again(store_address
     _in_ladder(store_address, scenario)
 
 
-def test_what_is_known_is_not_bought(store_address: str) -> None:
+def test_known_values_are_not_bought(store_address: str) -> None:
     async def scenario(harness: EngineHarness) -> None:
         opened = await harness.open(age=20, income="high", score="good")
         assert opened.body["buy"] == ["history"]
@@ -187,7 +187,7 @@ def test_outcomes_and_rules(
     _in_ladder(tmp_path / "store.db", scenario, rule=f'rule = "{rule}"')
 
 
-def test_an_action_whose_rewards_are_all_the_same_tells_of_no_outcome(tmp_path: Path) -> None:
+def test_equal_rewards_do_not_reveal_an_outcome(tmp_path: Path) -> None:
     async def scenario(harness: EngineHarness) -> None:
         case = (await harness.open(age=33)).case
         await harness.observe(case, {"income": "low"}, available=["decline"])
