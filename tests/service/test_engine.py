@@ -35,7 +35,7 @@ from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.decisions import NewCase, ObservationReport
 from thrifty.service.engine import Engine
-from thrifty.service.model import Model, reasons_of
+from thrifty.service.model import Model, reasons_as_json
 from thrifty.service.responses import case_view
 from thrifty.service.served_policy import EngineSettings
 from thrifty.service.stores import open_store
@@ -295,7 +295,7 @@ def test_every_reason_is_valid_json() -> None:
         model, rng = Model(replace(spec_of(policy="scout"), seed=seed)), np.random.default_rng(seed)
         for t in range(15):
             decision = model.decide(Observation.nothing(model.problem), step=0, case=f"case-{t}")
-            reasons = reasons_of(decision)
+            reasons = reasons_as_json(decision)
             assert reasons is not None
             json.dumps(reasons, allow_nan=False)
             unknown += any(row["value"] is None for row in reasons["considered"])
