@@ -1,4 +1,4 @@
-"""The contract, over a socket."""
+"""The HTTP contract, over a socket."""
 
 import json
 import math
@@ -135,7 +135,7 @@ def test_every_answer_is_guarded(running: httpx.Client) -> None:
 
 
 def raw(client: httpx.Client, data: bytes) -> bytes:
-    """Send bytes as they are, and return all that comes back."""
+    """Send raw bytes, and return the whole response."""
     address = (client.base_url.host, client.base_url.port or 80)
     with socket.create_connection(address, timeout=LIMIT) as line:
         line.sendall(data)
@@ -167,7 +167,7 @@ def test_limits(running: httpx.Client) -> None:
 
 
 def test_slow_clients_are_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a body, half a head, and nothing at all: none of them keeps a connection."""
+    """Half a body, half a head and an idle connection are all closed."""
     body = (
         b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n"
         b"Content-Type: application/json\r\nIdempotency-Key: slow\r\n\r\n{"
@@ -198,7 +198,7 @@ def test_a_head_that_is_too_long_is_refused(running: httpx.Client) -> None:
 
 
 def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
-    """An empty body means something, the missing one of a lost connection does not."""
+    """An empty body is valid, but the missing body of a lost connection is not."""
     before, refused = _opened_so_far(running), _refused_so_far(running)
     head = (
         b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 21\r\n"
@@ -215,7 +215,7 @@ def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
 
 
 def _refused_so_far(client: httpx.Client) -> float:
-    """Return the number of cases that were not opened because of what the client sent."""
+    """Return the number of requests to open a case that were refused."""
     line = r'thrifty_request_seconds_count\{status="4xx",step="open"\} (\S+)'
     found = re.search(line, client.get("/metrics").text)
     return 0.0 if found is None else float(found[1])
@@ -296,7 +296,7 @@ def test_names_are_quoted_in_urls(running: httpx.Client) -> None:
 
 
 def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
-    """One request a second: each further one is repeated once, after a second."""
+    """At one request a second, each further request is repeated after a second."""
     with (
         served(policy_file(tmp_path), "--store", tmp_path / "s.db", "--rate", "1") as service,
         Client(service.url, retries=1) as client,
@@ -314,7 +314,7 @@ def test_values_that_json_cannot_represent_are_refused(reward: float) -> None:
 
 
 def test_the_client_takes_what_an_agent_takes(running: httpx.Client) -> None:
-    """Numpy's numbers, and NaN for a value that is unavailable."""
+    """Numpy numbers, and NaN for an unavailable value."""
     agent, reward = Agent.from_spec(spec_of()), cast(Any, np.int64(3))
     with Client(str(running.base_url), "lending") as client:
         for user in (client, agent):
@@ -328,7 +328,7 @@ def test_the_client_takes_what_an_agent_takes(running: httpx.Client) -> None:
 
 
 def test_a_response_of_another_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy's page, say, at the address of the service."""
+    """For example the page of a proxy."""
     page = httpx.Response(200, text="<html>", request=httpx.Request("GET", "http://proxy/"))
     monkeypatch.setattr(httpx.Client, "request", lambda *_, **__: page)
     with (
@@ -367,7 +367,7 @@ def test_the_openapi_document(running: httpx.Client) -> None:
 
 
 def test_only_the_first_start_compiles(tmp_path: Path) -> None:
-    """The second start, on a copy of the cache that nobody else writes to, adds no file to it."""
+    """The second start adds no file to a private copy of the cache."""
     policy, cache = policy_file(tmp_path, policy="scout"), tmp_path / "cache"
 
     def files() -> set[Path]:

@@ -1,4 +1,4 @@
-"""`thrifty audit` proves the log, and names the first event that does not follow from it."""
+"""`thrifty audit` checks the log, and names the first event that does not follow from it."""
 
 import json
 import sqlite3
@@ -24,7 +24,7 @@ from thrifty.service.stores import open_store
 
 
 async def busy(harness: EngineHarness) -> None:
-    """Two dozen cases of all kinds."""
+    """Play two dozen cases of all kinds."""
     for k in range(24):
         case = await harness.acted()
         if k % 4 == 1:
@@ -56,7 +56,7 @@ def test_an_unchanged_log_passes_the_audit(store_address: str) -> None:
 
 
 def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
-    """Every look at the log's end shows five events more than the one before."""
+    """Whenever the end of the log is read, it has five more events."""
     opened = open_store(str(store), read_only=True)
     (spec,), whole, shown = opened.policies.specs(), opened.log.read(START, 1000), 45
     projection = Projection(spec)
@@ -193,7 +193,7 @@ def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
 
 
 def test_events_that_do_not_fit_the_new_policy_are_refused(store: Path, tmp_path: Path) -> None:
-    """The log has rewards of up to 100 EUR; clipped, they would teach something else."""
+    """The log has rewards of up to 100 EUR, which must not be clipped silently."""
     log, agent = tmp_path / "log.parquet", tmp_path / "agent.npz"
     assert thrifty("export", store, "--out", log).returncode == 0
     policy = policy_file(tmp_path, name="fresh")
@@ -215,7 +215,7 @@ def test_events_that_do_not_fit_the_new_policy_are_refused(store: Path, tmp_path
 
 
 def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
-    """A replay learns what its own tenant's policy knows, and nothing of the other one's."""
+    """A replay learns only from the policy of its own tenant."""
     specs = [
         read_spec(policy_file(tmp_path, more=f'tenant = "{tenant}"')) for tenant in ("one", "two")
     ]

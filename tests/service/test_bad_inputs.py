@@ -334,7 +334,7 @@ def test_requests_at_the_wrong_stage_are_refused(running: httpx.Client) -> None:
 
 
 def test_both_stores_answer_the_same(both: tuple[httpx.Client, httpx.Client]) -> None:
-    """Word for word, but for the case's id."""
+    """The responses are identical except for the ids of cases."""
     answers: list[list[tuple[int, str]]] = []
     for client in both:
         names = *two_cases(client), *three_cases(client)

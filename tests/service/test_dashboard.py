@@ -1,4 +1,4 @@
-"""The dashboard, as its readers see it: in a real browser, while traffic runs."""
+"""The dashboard in a real browser, while traffic runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def page(browser: Browser, service: Served) -> Iterator[Page]:
-    """Open the dashboard; whatever is done, nothing is complained of, nobody else is asked."""
+    """Open the dashboard; check that there are no errors and no requests to other hosts."""
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     page.set_default_timeout(LIMIT * 1000)
     complaints: list[str] = []

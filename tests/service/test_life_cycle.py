@@ -64,7 +64,7 @@ UNATTENDED = replace(QUICK, tick=1e6)
 
 @dataclass(frozen=True)
 class Written:
-    """A request that was acknowledged, and with what."""
+    """An acknowledged request and its event."""
 
     ask: tuple[Any, ...]
     key: str
@@ -72,13 +72,13 @@ class Written:
 
 
 class Lives(RuleBasedStateMachine):
-    """The engine on one side; on the other, what each case is and what must have been learnt."""
+    """Compare the engine with the expected state of each case and the expected rewards."""
 
     place: StoreLocation
     kind = "first"
     tried: Counter[str]
     names: Iterator[int]
-    """Of cases: decisions depend on them, so they are the same in every run."""
+    """Ids of cases. Decisions depend on them, so they are the same in every run."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -58,7 +58,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
-    """Put a copy of a kept database where a service finds it, and return its address."""
+    """Restore a copy of a stored database, and return its address."""
     if path.suffix == ".db":
         return shutil.copy(str(path), str(folder / "store.db"))
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -96,7 +96,7 @@ def test_an_upgraded_store_passes_the_audit(
 
 
 def test_a_log_of_release_0_1_gives_the_same_state(tmp_path: Path) -> None:
-    """Bit for bit: free values were bought for 0, and nobody saw them before the purchase."""
+    """Bit for bit: free values were bought for 0, and the policy did not see them beforehand."""
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
     (spec,) = store.policies.specs()
@@ -111,7 +111,7 @@ def test_a_log_of_release_0_1_gives_the_same_state(tmp_path: Path) -> None:
 
 
 def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
-    """They keep the contract under which they were opened; new ones have the new one."""
+    """They keep the contract under which they were opened; new cases have the new one."""
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
     (spec,) = store.policies.specs()
@@ -179,7 +179,7 @@ def _file_of_release_0_1() -> str:
 def test_a_dump_of_a_server_that_had_counted_further(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Its numbers of transactions are ahead of this server's, which would hide its events."""
+    """Its transaction numbers are ahead of this server's, which would hide its events."""
     url = restored(FOLDER / f"{REVISION}.sql", tmp_path, request)
     with psycopg.connect(url) as connection:
         connection.execute('UPDATE events SET "transaction" = "transaction" + 1000000000000')
@@ -199,7 +199,7 @@ def test_a_dump_of_a_server_that_had_counted_further(
 
 
 def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> None:
-    """Numbers that fall where transactions rise, as when the first to come was last to commit."""
+    """Event numbers may decrease while transaction numbers increase."""
     url = postgres.new_database()
     store = open_store(url)
     for k in range(5):
@@ -219,7 +219,7 @@ def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> 
 def test_a_long_log_of_another_server_may_take_its_time(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a request is given would not do, and trying again would not help."""
+    """The timeout of requests would be too short, and repeating would not help."""
     monkeypatch.setattr(
         "thrifty.service.stores.postgres.SERVICE_OPTIONS", "-c statement_timeout=1500"
     )

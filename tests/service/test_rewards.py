@@ -1,4 +1,4 @@
-"""Rewards and deadlines at the engine, hand-checkable, on both stores."""
+"""Rewards and deadlines on both stores, with numbers that can be checked by hand."""
 
 from pathlib import Path
 
@@ -144,7 +144,7 @@ def test_nothing_is_learnt_from_a_case_without_an_action(store_address: str) -> 
 
 
 def test_a_clock_that_goes_back(store_address: str) -> None:
-    """A case that was opened in a future that did not come does not hold up those behind it."""
+    """A case with a deadline in the far future does not delay later cases."""
 
     async def scenario(harness: EngineHarness) -> None:
         harness.clock.at += 30 * DAY

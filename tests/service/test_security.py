@@ -1,4 +1,4 @@
-"""Who may do what: every endpoint, every scope, every tenant; and that secrets stay secret."""
+"""Access by endpoint, scope and tenant; secrets are neither stored nor logged."""
 
 import os
 import socket
@@ -138,7 +138,7 @@ def test_secrets_are_neither_kept_nor_logged(guarded: tuple[str, dict[str, str],
 
 
 def test_the_rate_of_each_key_is_limited(tmp_path: Path) -> None:
-    """To one request a second: even a slow machine asks faster than that."""
+    """One request a second, which even a slow machine exceeds."""
     keys, answers = tmp_path / "keys.toml", list[httpx.Response]()
     busy, idle = (add_key(keys, name, "default", ["read"]) for name in ("busy", "idle"))
     options = ("--store", tmp_path / "store.db", "--keys", keys, "--rate", 1)

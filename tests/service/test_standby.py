@@ -1,4 +1,4 @@
-"""A process that stands by: it waits for the store, and goes on where the other one was ended."""
+"""A standby waits for the store, and takes over when the first process ends."""
 
 import signal
 import socket
@@ -23,7 +23,7 @@ from waiting import LIMIT
 
 @contextmanager
 def standing_by(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """Run `thrifty serve --standby` until it says that it waits."""
+    """Run `thrifty serve --standby` until it waits."""
     process = subprocess.Popen(
         [str(THRIFTY), "serve", *map(str, arguments), "--standby"],
         stdout=subprocess.PIPE,
@@ -48,7 +48,7 @@ def keys_file(folder: Path) -> Path:
 
 
 def refused(*arguments: object) -> str:
-    """Run `thrifty serve --standby`, which must end by itself, and return what it complains of."""
+    """Run `thrifty serve --standby`, which must fail, and return its error message."""
     done = subprocess.run(
         [str(THRIFTY), "serve", *map(str, arguments), "--standby", "--port", "0"],
         capture_output=True,
@@ -132,7 +132,7 @@ def test_standby_refuses_bad_options_at_once(tmp_path: Path) -> None:
 
 
 def test_keys_are_read_again_when_it_takes_over(tmp_path: Path) -> None:
-    """What was taken out of the file while it waited opens nothing."""
+    """A key that was removed from the file meanwhile is refused."""
     policy, store, keys = policy_file(tmp_path), tmp_path / "store.db", tmp_path / "keys.toml"
     taken_out = add_key(keys, "old", "default", ["read"])
     first = Served(policy, "--store", store, "--keys", keys)

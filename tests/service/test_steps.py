@@ -1,4 +1,4 @@
-"""Purchases in steps: free values first, fees, bundles, what could not be had, and outcomes."""
+"""Purchases in steps: free values, fees, bundles, unavailable values and outcomes."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ from thrifty.service.responses import case_view
 from thrifty.service.stores import open_store
 
 CLIMB = "epsilon = 0.0"
-"""No chance: it climbs as long as it can."""
+"""Without exploration: the policy climbs as long as it can."""
 HIGH: Mapping[str, Any] = {
     "income": "high",
     "history": "clean",
@@ -218,7 +218,7 @@ def test_available_actions_are_kept_in_the_log(tmp_path: Path) -> None:
 
 
 def test_killed_between_two_purchases(tmp_path: Path) -> None:
-    """Then it goes on; audit, export and replay agree with it."""
+    """The service continues, and audit, export and replay agree with it."""
     with ladder_service(tmp_path, more=CLIMB) as service, Client(service.url) as client:
         case = client.ask(free={"age": 61}, key="ask")
         assert (case.buy, case.expected_price, case.unit) == (("income",), 1.0, "EUR")
@@ -285,7 +285,7 @@ def ladder_service(folder: Path, **changes: str) -> AbstractContextManager[Serve
 
 
 def require_true(folder: Path) -> dict[str, Any]:
-    """AuditReport the log by command, and return what it says."""
+    """Run `thrifty audit`, and return its report."""
     (found,) = json.loads(_run(folder, "audit", folder / "store.db", "--json").stdout)
     assert found["difference"] is None
     assert found["snapshots"] > 0
@@ -305,7 +305,7 @@ def _run(folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]"
 
 
 def _live(client: Client, rng: np.random.Generator, k: int) -> None:
-    """Live through a case; some values cannot be had, and a few rewards never come."""
+    """Play a case; some values are unavailable, and some rewards never come."""
     case = client.ask(free={"age": None if k % 5 == 0 else int(rng.integers(90))})
     while case.buy:
         values = {name: HIGH[name] if rng.random() < 0.8 else None for name in case.buy}

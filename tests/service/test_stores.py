@@ -1,4 +1,4 @@
-"""Both stores pass the public suite; each keeps its own promises besides."""
+"""Both stores pass the public test suite; further tests cover each of them."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from thrifty.service.stores.sqlite import SqliteLog, SqliteStore
 
 
 def run_code(code: str) -> "subprocess.CompletedProcess[str]":
-    """Run Python in a process of its own."""
+    """Run Python code in another process."""
     return subprocess.run(
         [sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=False
     )
@@ -63,7 +63,7 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_reader_does_not_release_the_lock(tmp_path: Path) -> None:
-    """Or else the next reader of another process removes the log that is still written to."""
+    """Otherwise the next reader could remove the write-ahead log that is in use."""
     path = tmp_path / "store.db"
     read = f"open_store({str(path)!r}, read_only=True).close()"
     written = run_code(
@@ -155,7 +155,7 @@ def test_no_event_of_a_transaction_that_commits_late_is_missed(postgres: Postgre
 
 
 def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> None:
-    """A batch that was committed, and whose answer was lost, is found when it is repeated."""
+    """A committed batch whose response was lost is found when it is repeated."""
     store = open_store(postgres.new_database())
     drafts = [draft(f"doubt-{k}", key=f"doubt-{k}") for k in range(5)]
     first = store.log.append(drafts)
@@ -165,7 +165,7 @@ def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> 
 
 
 def test_readers_have_no_timeout(postgres: PostgresServer) -> None:
-    """An audit sorts all decisions by what was learnt before: more than 30 s for a long log."""
+    """An audit of a long log sorts decisions for more than 30 s."""
     address = postgres.new_database()
     for read_only, wanted in ((False, ["30s", "1min"]), (True, ["0", "0"])):
         store = open_store(address, read_only=read_only)
