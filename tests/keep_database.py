@@ -31,8 +31,8 @@ TEXT = ladder_text(rule='deadline = "1d"\nlearn_late = true')
 
 
 async def _scene(harness: EngineHarness) -> None:
-    """Live through 24 cases with purchases in steps, of which some are never rewarded."""
-    harness.engine.holder = "keeper"  # no name of a machine
+    """Play 24 cases with purchases in steps, some of which never get a reward."""
+    harness.engine.holder = "keeper"  # instead of the name of the machine
     rng = random.Random(1)
     for k in range(24):
         case = await _acted(harness, rng, k)
@@ -44,11 +44,11 @@ async def _scene(harness: EngineHarness) -> None:
             await harness.reward(case, outcome=rng.choice(("repaid", "default")))
         await harness.settled()
     await harness.open(age=18)
-    await until(lambda: harness.engine.leads(harness.projection))  # who leads leaves a snapshot
+    await until(lambda: harness.engine.leads(harness.projection))  # the leader saves a snapshot
 
 
 async def _acted(harness: EngineHarness, rng: random.Random, k: int) -> str:
-    """Open a case and buy what it asks for; some values cannot be had."""
+    """Open a case and buy what it asks for; some values are unavailable."""
     event = await harness.open(age=None if k % 6 == 0 else 15 + 3 * k)
     while event.body.get("buy"):
         values = {name: rng.choice((*LEVELS[name], None)) for name in event.body["buy"]}
@@ -70,7 +70,7 @@ def keep_sqlite(path: Path) -> None:
 
 
 def keep_postgres(path: Path) -> None:
-    """Keep a dump that names no version and no host."""
+    """Keep a dump without version and host names."""
     programs = postgres_programs()
     assert programs is not None, "there is no PostgreSQL: apt-get install postgresql"
     server = PostgresServer(programs)

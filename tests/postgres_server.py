@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests, in a folder of its own, stopped and killed at will."""
+"""A real PostgreSQL server for tests, which can be stopped and killed."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ class PostgresServer:
         self.start()
 
     def start(self) -> None:
-        """Start it, and wait until it takes connections."""
+        """Start the server, and wait until it accepts connections."""
         options = (
             f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c max_connections=80"
         )
@@ -50,23 +50,23 @@ class PostgresServer:
         )
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it; `immediate` is like pulling the plug."""
+        """Stop the server; `immediate` simulates a power failure."""
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
 
     def restart(self, mode: str = "immediate") -> None:
-        """Stop and start it."""
+        """Restart the server."""
         self.stop(mode)
         self.start()
 
     def new_database(self) -> str:
-        """Make an empty database, and return its address."""
+        """Create an empty database, and return its address."""
         name = f"t{time.time_ns()}"
         with psycopg.connect(self.url(_USER), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def kill_backend(self, database: str) -> bool:
-        """Kill one of the connections to a database, with SIGTERM to its process."""
+        """Kill one of the connections to a database with SIGTERM."""
         with psycopg.connect(self.url(_USER), autocommit=True) as connection:
             row = connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -81,11 +81,11 @@ class PostgresServer:
 
     @property
     def pid(self) -> int:
-        """The process that starts all others of the server."""
+        """Id of the main process of the server."""
         return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
 
     def limit_files(self, size: int | None) -> None:
-        """Let no file grow beyond a size, which is what a full disk is to a program."""
+        """Limit the size of files, to simulate a full disk."""
         prlimit = shutil.which("prlimit") or "prlimit"
         wanted = f"--fsize={'unlimited' if size is None else size}:"
         for pid in self._processes():
@@ -93,7 +93,7 @@ class PostgresServer:
                 self._run(prlimit, f"--pid={pid}", wanted)
 
     def _processes(self) -> list[int]:
-        """Return the first process and those that it started, which are bound by its limits."""
+        """Return the main process and its children, which share its limits."""
         found = [self.pid]
         for path in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
@@ -106,7 +106,7 @@ class PostgresServer:
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
 
     def remove(self) -> None:
-        """Stop it for good."""
+        """Stop the server and remove its files."""
         os.kill(self.pid, signal.SIGQUIT)
         wait_until(lambda: not (self.folder / "data" / "postmaster.pid").exists(), "its end")
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Small policies, and services of them that run as commands."""
+"""Small policies, and services that run as commands."""
 
 import asyncio
 import os
@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -128,7 +127,7 @@ LEVELS = {
 def policy_text(
     name: str = "lending", policy: str = "linucb", more: str = "", rule: str = ""
 ) -> str:
-    """Return a policy.toml; LinUCB buys everything and is compiled in no time."""
+    """Return a policy.toml; LinUCB buys everything and compiles quickly."""
     return POLICY.format(name=name, policy=policy, more=more, rule=rule)
 
 
@@ -139,12 +138,12 @@ def ladder_text(
     rule: str = "",
     outcomes: str = OUTCOMES,
 ) -> str:
-    """Return a policy.toml with everything in it; `ladder.Ladder` buys in steps."""
+    """Return a policy.toml with every kind of entry; `ladder.Ladder` buys in steps."""
     return LADDER.format(name=name, policy=policy, more=more, rule=rule, outcomes=outcomes)
 
 
 def ladder_file(folder: Path, **changes: str) -> Path:
-    """Write a policy.toml with everything in it."""
+    """Write a policy.toml with every kind of entry."""
     path = folder / f"{changes.get('name', 'policy')}.toml"
     path.write_text(ladder_text(**changes), encoding="utf-8")
     return path
@@ -168,7 +167,6 @@ class Served:
         env: Mapping[str, str] = os.environ,
     ) -> None:
         command = [str(THRIFTY), "serve", *map(str, arguments), "--port", str(port)]
-        self.started = time.monotonic()
         self.errors = errors
         with (errors or Path(os.devnull)).open("ab") as noted:
             self.process = subprocess.Popen(
@@ -184,7 +182,6 @@ class Served:
         if found is None:
             self.kill()
         assert found, f"it did not start: {line} {errors.read_text() if errors else ''}"
-        self.seconds = time.monotonic() - self.started
         self.url = found[0]
 
     @property
@@ -192,13 +189,13 @@ class Served:
         return int(self.url.rsplit(":", 1)[1])
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the process without warning."""
         self.process.kill()
         self.process.wait()
         self._close()
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Stop the service with a signal."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(timeout=LIMIT)
@@ -222,11 +219,11 @@ def served(
 
 
 def post(client: httpx.Client, path: str, body: object, key: str | None = None) -> httpx.Response:
-    """Write something, under a new key unless one is given."""
+    """Send a write request, with a new key unless one is given."""
     return client.post(path, json=body, headers={"Idempotency-Key": key or os.urandom(8).hex()})
 
 
 def run_apart(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a thread of its own: a browser that was opened before has a loop here."""
+    """Run a coroutine in another thread: an open browser already runs an event loop in this one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()

@@ -26,7 +26,7 @@ def free_codes(problem: Problem, values: Mapping[str, Any] | None) -> dict[int, 
             raise InvalidField(f"free.{name}", _unknown("feature", problem.feature_names))
         place = problem.feature_index(name)
         if not _is_missing(value) or problem.features[place].missing is not None:
-            codes[place] = _code(problem, place, value, f"free.{name}")
+            codes[place] = _code(problem, place, value, "free")
     return dict(sorted(codes.items()))
 
 
@@ -83,7 +83,7 @@ def parse_purchase(
         if name not in asked:
             raise _not_asked(problem, name, asked, f"values.{name}")
         if not _is_missing(value):
-            codes[asked[name]] = _code(problem, asked[name], value, f"values.{name}")
+            codes[asked[name]] = _code(problem, asked[name], value, "values")
     if unavailable:
         _require_unavailable(problem, unavailable, codes, asked)
     return PurchaseResult(codes, _paid(problem, record, asked, codes, costs, max_cost))
@@ -153,7 +153,8 @@ def _from_reward(problem: Problem, action: int, reward: float | None) -> tuple[f
         raise InvalidField("reward", "report the reward in money, or the outcome.")
     if problem.outcomes is not None:
         possible = _outcomes_of(problem, action, reward)
-        paid = problem.outcomes.reward(action, possible[0])  # without the last digits of a sum
+        # The amount of the table: the reported one may contain rounding errors.
+        paid = problem.outcomes.reward(action, possible[0])
         return paid, possible[0] if len(possible) == 1 else None
     try:
         return problem.rewards.require(reward), None
@@ -186,7 +187,7 @@ def _code(problem: Problem, place: int, value: Any, field: str) -> int:
     try:
         return problem.features[place].code(value)
     except ThriftyError as error:
-        raise InvalidField(field, str(error)) from error
+        raise InvalidField(f"{field}.{problem.feature_names[place]}", str(error)) from error
 
 
 def _not_asked(problem: Problem, name: str, asked: Iterable[str], field: str) -> InvalidField:
@@ -225,9 +226,9 @@ def _paid(
     A cost that was not reported is the list price if there is a value, otherwise 0.
     """
     reported = _costs_by_feature(problem, asked, costs)
+    obtained = [name for name, i in asked.items() if i in codes]
     listed: dict[str, float | None] = {}
-    if any(name not in reported for name, i in asked.items() if i in codes):
-        obtained = [name for name, i in asked.items() if i in codes]
+    if [name for name in obtained if name not in reported]:
         owned = [problem.feature_names[i] for i in record.owned()]
         listed = dict(zip(obtained, problem.list_prices(obtained, owned), strict=True))
     paid: dict[int, float] = {}
@@ -241,7 +242,7 @@ def _paid(
                 "the feature has no list price, so its cost is not known: report what it cost, 0 "
                 "if nothing.",
             )
-        paid[i] = _cost(cost, f"costs.{name}", max_cost)
+        paid[i] = _cost(cost, name, max_cost)
     return paid
 
 
@@ -249,38 +250,35 @@ def _costs_by_feature(
     problem: Problem, asked: Mapping[str, int], costs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the reported costs by feature: the cost of a bundle is divided equally."""
+    reported = {name: cost for name, cost in costs.items() if cost is not None}
+    others = [name for name in reported if name not in asked]
+    if not others:
+        return reported
     bundles = () if problem.prices is None else problem.prices.bundles
     members_of = {bundle.name: bundle.features for bundle in bundles}
-    reported: dict[str, Any] = {}
-    for name, cost in costs.items():
-        if cost is None:
-            continue
-        if name in members_of:
-            members = [feature for feature in members_of[name] if feature in asked]
-            share = _cost(cost, f"costs.{name}", math.inf) / max(1, len(members))
-        elif name in asked:
-            members, share = [name], cost
-        else:
+    for name in others:
+        if name not in members_of:
             raise _not_asked(problem, name, asked, f"costs.{name}")
+        cost = _cost(reported.pop(name), name, math.inf)
+        members = [feature for feature in members_of[name] if feature in asked]
         if not members or not reported.keys().isdisjoint(members):
             raise InvalidField(
                 f"costs.{name}",
                 "it is reported twice, or it is a bundle that the case does not ask for now: the "
                 f"case asks for {list(asked)}.",
             )
-        for member in members:
-            reported[member] = share
+        reported |= dict.fromkeys(members, cost / len(members))
     return reported
 
 
-def _cost(cost: Any, field: str, max_cost: float) -> float:
+def _cost(cost: Any, name: str, max_cost: float) -> float:
     number = as_float(cost)
     if not (0 <= number < math.inf and number <= max_cost):
         limit = ""
         if not math.isinf(max_cost):
             limit = f" and at most {max_cost:g}, ten times the range of rewards"
         raise InvalidField(
-            field,
+            f"costs.{name}",
             f"{cost!r} is not a cost: give a finite number of at least 0{limit}, since a wrong "
             "amount would distort every later estimate.",
         )

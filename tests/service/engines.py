@@ -1,4 +1,4 @@
-"""A engine without HTTP, with a clock that tests move."""
+"""An engine without HTTP, with a clock that tests control."""
 
 import random
 import tomllib
@@ -27,7 +27,7 @@ def spec_of(**changes: str) -> PolicySpec:
 
 
 class Clock:
-    """Tells the time that it is set to."""
+    """A clock that tests can set."""
 
     def __init__(self, at: int = 10**15) -> None:
         self.at = at
@@ -38,7 +38,7 @@ class Clock:
 
 
 class EngineHarness:
-    """A engine, and short ways to use it."""
+    """An engine with short methods for tests."""
 
     def __init__(self, engine: Engine, clock: Clock, name: str = "lending") -> None:
         self.engine, self.clock, self.name = engine, clock, name
@@ -55,7 +55,7 @@ class EngineHarness:
         return await self.engine.open_case("default", self.name, NewCase(free), self.key(), "r")
 
     async def observe(self, case: str, values: dict[str, Any], **more: Any) -> Event:
-        """Report what came of a purchase, at its list prices unless costs are given."""
+        """Report the result of a purchase, at list prices unless costs are given."""
         seen = ObservationReport(values, **{"costs": {}, **more})
         return await self.engine.observe("default", case, seen, self.key(), "r")
 
@@ -89,7 +89,7 @@ class EngineHarness:
         await until(lambda: not any(case.id in self.projection.cases for case in due))
 
     async def settled(self) -> None:
-        """Wait until everything written is fold_log."""
+        """Wait until all written events are applied."""
         await until(lambda: not self.engine.store.log.read(self.engine.position, 1))
 
 

@@ -1,4 +1,4 @@
-"""The contract, over a socket."""
+"""The HTTP contract, over a socket."""
 
 import json
 import math
@@ -91,7 +91,7 @@ def test_the_same_key_and_body_give_the_same_answer(running: httpx.Client) -> No
     assert elsewhere.status_code == 409
 
 
-def test_a_policy_tells_of_itself(running: httpx.Client) -> None:
+def test_policy_view(running: httpx.Client) -> None:
     shown = running.get("/v1/policies/lending").json()
     assert shown["kind"] == "linucb"
     assert [feature["name"] for feature in shown["features"]] == ["income", "history", "age"]
@@ -135,7 +135,7 @@ def test_every_answer_is_guarded(running: httpx.Client) -> None:
 
 
 def raw(client: httpx.Client, data: bytes) -> bytes:
-    """Send bytes as they are, and return all that comes back."""
+    """Send raw bytes, and return the whole response."""
     address = (client.base_url.host, client.base_url.port or 80)
     with socket.create_connection(address, timeout=LIMIT) as line:
         line.sendall(data)
@@ -166,8 +166,8 @@ def test_limits(running: httpx.Client) -> None:
     assert (wrong.status_code, wrong.json()["error"]) == (405, "method")
 
 
-def test_slow_senders_are_sent_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a body, half a head, and nothing at all: none of them keeps a connection."""
+def test_slow_clients_are_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a body, half a head and an idle connection are all closed."""
     body = (
         b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n"
         b"Content-Type: application/json\r\nIdempotency-Key: slow\r\n\r\n{"
@@ -177,7 +177,7 @@ def test_slow_senders_are_sent_away(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     limits = RequestLimits(read_seconds=0.5)
     with (
         in_a_thread([policy_file(tmp_path)], str(tmp_path / "store.db"), limits) as url,
-        httpx.Client(base_url=url, trust_env=False) as client,
+        httpx.Client(base_url=url, timeout=LIMIT, trust_env=False) as client,
         socket.create_connection((client.base_url.host, client.base_url.port or 80)) as silent,
         socket.create_connection((client.base_url.host, client.base_url.port or 80)) as line,
     ):
@@ -198,7 +198,7 @@ def test_a_head_that_is_too_long_is_refused(running: httpx.Client) -> None:
 
 
 def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
-    """An empty body means something, the missing one of a lost connection does not."""
+    """An empty body is valid, but the missing body of a lost connection is not."""
     before, refused = _opened_so_far(running), _refused_so_far(running)
     head = (
         b"POST /v1/policies/lending/cases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 21\r\n"
@@ -215,7 +215,7 @@ def test_a_request_that_was_cut_off_is_not_done(running: httpx.Client) -> None:
 
 
 def _refused_so_far(client: httpx.Client) -> float:
-    """Return the number of cases that were not opened because of what the client sent."""
+    """Return the number of requests to open a case that were refused."""
     line = r'thrifty_request_seconds_count\{status="4xx",step="open"\} (\S+)'
     found = re.search(line, client.get("/metrics").text)
     return 0.0 if found is None else float(found[1])
@@ -288,7 +288,7 @@ def test_a_client_without_a_policy_asks_the_only_one(tmp_path: Path) -> None:
             assert client.explain(client.ask(policy="lending"))["policy"] == "lending"
 
 
-def test_names_with_odd_signs_ask_for_nothing_else(running: httpx.Client) -> None:
+def test_names_are_quoted_in_urls(running: httpx.Client) -> None:
     with Client(str(running.base_url)) as client:
         for name in ("lending?x", "lending#x", "x/../lending"):
             with pytest.raises((InvalidField, RoundError, UnknownName)):
@@ -296,7 +296,7 @@ def test_names_with_odd_signs_ask_for_nothing_else(running: httpx.Client) -> Non
 
 
 def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
-    """One request a second: each further one is repeated once, after a second."""
+    """At one request a second, each further request is repeated after a second."""
     with (
         served(policy_file(tmp_path), "--store", tmp_path / "s.db", "--rate", "1") as service,
         Client(service.url, retries=1) as client,
@@ -308,13 +308,13 @@ def test_a_client_waits_as_long_as_it_is_asked_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), object()])
-def test_what_json_does_not_have_is_not_sent(reward: float) -> None:
+def test_values_that_json_cannot_represent_are_refused(reward: float) -> None:
     with Client("http://127.0.0.1:9", retries=0) as client, pytest.raises(InvalidInput):
         client.tell("case", reward)
 
 
 def test_the_client_takes_what_an_agent_takes(running: httpx.Client) -> None:
-    """Numpy's numbers, and NaN for a value that is unavailable."""
+    """Numpy numbers, and NaN for an unavailable value."""
     agent, reward = Agent.from_spec(spec_of()), cast(Any, np.int64(3))
     with Client(str(running.base_url), "lending") as client:
         for user in (client, agent):
@@ -327,8 +327,8 @@ def test_the_client_takes_what_an_agent_takes(running: httpx.Client) -> None:
             client.ask(free={"age": math.inf})
 
 
-def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy's page, say, at the address of the service."""
+def test_a_response_of_another_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example the page of a proxy."""
     page = httpx.Response(200, text="<html>", request=httpx.Request("GET", "http://proxy/"))
     monkeypatch.setattr(httpx.Client, "request", lambda *_, **__: page)
     with (
@@ -338,7 +338,7 @@ def test_an_answer_of_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -
         client.policy("lending")
 
 
-def test_a_client_without_a_service_says_so() -> None:
+def test_an_unreachable_service_is_reported() -> None:
     with (
         Client("http://127.0.0.1:9", retries=1) as client,
         pytest.raises(StoreUnavailable, match=r"cannot be reached .* with key='[0-9a-f]{32}'"),
@@ -346,7 +346,7 @@ def test_a_client_without_a_service_says_so() -> None:
         client.ask(policy="lending")
 
 
-def test_the_document_says_what_there_is(running: httpx.Client) -> None:
+def test_the_openapi_document(running: httpx.Client) -> None:
     document = running.get("/openapi.json").json()
     assert set(document["paths"]) == {
         "/v1/policies/{policy}/cases",
@@ -367,7 +367,7 @@ def test_the_document_says_what_there_is(running: httpx.Client) -> None:
 
 
 def test_only_the_first_start_compiles(tmp_path: Path) -> None:
-    """The second start, on a copy of the cache that nobody else writes to, adds no file to it."""
+    """The second start adds no file to a private copy of the cache."""
     policy, cache = policy_file(tmp_path, policy="scout"), tmp_path / "cache"
 
     def files() -> set[Path]:
@@ -390,7 +390,7 @@ def test_only_the_first_start_compiles(tmp_path: Path) -> None:
     assert files() == before
 
 
-def test_a_service_that_is_told_to_stop_says_goodbye_in_order(tmp_path: Path) -> None:
+def test_a_stopped_service_saves_a_snapshot(tmp_path: Path) -> None:
     policy = policy_file(tmp_path)
     store = tmp_path / "store.db"
     with served(policy, "--store", store) as service, Client(service.url) as client:

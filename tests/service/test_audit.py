@@ -1,4 +1,4 @@
-"""`thrifty audit` proves the log, and names the first event that does not follow from it."""
+"""`thrifty audit` checks the log, and names the first event that does not follow from it."""
 
 import json
 import sqlite3
@@ -24,7 +24,7 @@ from thrifty.service.stores import open_store
 
 
 async def busy(harness: EngineHarness) -> None:
-    """Two dozen cases of all kinds."""
+    """Play two dozen cases of all kinds."""
     for k in range(24):
         case = await harness.acted()
         if k % 4 == 1:
@@ -45,7 +45,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-def test_a_true_log(store_address: str) -> None:
+def test_an_unchanged_log_passes_the_audit(store_address: str) -> None:
     run_with_engine(store_address, busy, policy="scout", rule="default = 3")
     done = thrifty("audit", store_address)
     assert done.returncode == 0, done.stderr
@@ -56,7 +56,7 @@ def test_a_true_log(store_address: str) -> None:
 
 
 def test_a_log_that_grows_while_it_is_audited(store: Path) -> None:
-    """Every look at the log's end shows five events more than the one before."""
+    """Whenever the end of the log is read, it has five more events."""
     opened = open_store(str(store), read_only=True)
     (spec,), whole, shown = opened.policies.specs(), opened.log.read(START, 1000), 45
     projection = Projection(spec)
@@ -192,8 +192,8 @@ def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
         assert array.tobytes() == state[name].tobytes(), name
 
 
-def test_what_the_fresh_policy_cannot_hold_is_refused(store: Path, tmp_path: Path) -> None:
-    """The log has rewards of up to 100 EUR; clipped, they would teach something else."""
+def test_events_that_do_not_fit_the_new_policy_are_refused(store: Path, tmp_path: Path) -> None:
+    """The log has rewards of up to 100 EUR, which must not be clipped silently."""
     log, agent = tmp_path / "log.parquet", tmp_path / "agent.npz"
     assert thrifty("export", store, "--out", log).returncode == 0
     policy = policy_file(tmp_path, name="fresh")
@@ -215,7 +215,7 @@ def test_what_the_fresh_policy_cannot_hold_is_refused(store: Path, tmp_path: Pat
 
 
 def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
-    """A replay learns what its own tenant's policy knows, and nothing of the other one's."""
+    """A replay learns only from the policy of its own tenant."""
     specs = [
         read_spec(policy_file(tmp_path, more=f'tenant = "{tenant}"')) for tenant in ("one", "two")
     ]
@@ -241,7 +241,7 @@ def test_two_tenants_with_policies_of_one_name(tmp_path: Path) -> None:
     assert "lending: learnt 1 rounds from 1 cases" in taught.stdout
 
 
-def test_what_is_no_store_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file.db").write_text("no database at all" * 100)
     for path in (tmp_path / "nowhere.db", tmp_path, tmp_path / "file.db"):
         done = thrifty("audit", path)

@@ -317,7 +317,7 @@ def test_an_outcome_where_none_is_declared(running: httpx.Client) -> None:
         assert "declares no outcomes" in answer.json()["message"]
 
 
-def test_a_step_too_many_and_one_too_early(running: httpx.Client) -> None:
+def test_requests_at_the_wrong_stage_are_refused(running: httpx.Client) -> None:
     case, second, acted = three_cases(running)
     for path, body in (
         (f"/v1/cases/{acted}/observations", {"values": {"income": "low"}}),
@@ -334,7 +334,7 @@ def test_a_step_too_many_and_one_too_early(running: httpx.Client) -> None:
 
 
 def test_both_stores_answer_the_same(both: tuple[httpx.Client, httpx.Client]) -> None:
-    """Word for word, but for the case's id."""
+    """The responses are identical except for the ids of cases."""
     answers: list[list[tuple[int, str]]] = []
     for client in both:
         names = *two_cases(client), *three_cases(client)
@@ -352,7 +352,7 @@ def test_both_stores_answer_the_same(both: tuple[httpx.Client, httpx.Client]) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_that_are_none(running: httpx.Client, name: str) -> None:
+def test_invalid_names(running: httpx.Client, name: str) -> None:
     for path in (f"/v1/policies/{name}", f"/v1/cases/{name}"):
         assert running.get(path).status_code in (404, 422)
     assert post(running, f"/v1/policies/{name}/cases", {}).status_code in (404, 405, 422)
@@ -360,7 +360,7 @@ def test_names_that_are_none(running: httpx.Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
-def test_keys_that_are_none(running: httpx.Client, key: str | None) -> None:
+def test_invalid_idempotency_keys(running: httpx.Client, key: str | None) -> None:
     headers = [(b"Content-Type", b"application/json")]
     if key is not None:
         headers.append((b"Idempotency-Key", key.encode()))
@@ -370,7 +370,7 @@ def test_keys_that_are_none(running: httpx.Client, key: str | None) -> None:
         assert answer.json()["field"] == "Idempotency-Key"
 
 
-def test_a_value_of_another_kind_is_told_what_it_can_be() -> None:
+def test_the_error_for_a_value_says_what_is_allowed() -> None:
     with pytest.raises(InvalidField, match=r"^values\.income: a value is .* or null if"):
         parse_request(ObservationRequest, b'{"values": {"income": true}}')
     body, _ = parse_request(ObservationRequest, b'{"values": {"income": null}}')

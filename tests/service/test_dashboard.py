@@ -1,4 +1,4 @@
-"""The dashboard, as its readers see it: in a real browser, while traffic runs."""
+"""The dashboard in a real browser, while traffic runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def page(browser: Browser, service: Served) -> Iterator[Page]:
-    """Open the dashboard; whatever is done, nothing is complained of, nobody else is asked."""
+    """Open the dashboard; check that there are no errors and no requests to other hosts."""
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     page.set_default_timeout(LIMIT * 1000)
     complaints: list[str] = []
@@ -67,7 +67,7 @@ def choose(page: Page, policy: str) -> None:
     expect(page.get_by_role("button", name=policy)).to_have_attribute("aria-current", "true")
 
 
-def test_it_shows_what_the_service_knows(page: Page, service: Served) -> None:
+def test_the_page_shows_the_totals(page: Page, service: Served) -> None:
     choose(page, "lending")
     with Client(service.url) as client:
         known = client.policy("lending")
@@ -78,7 +78,7 @@ def test_it_shows_what_the_service_knows(page: Page, service: Served) -> None:
     assert page.locator('[data-name="set"] b').inner_text() == "income, history, age"
 
 
-def test_it_updates_by_itself_while_traffic_runs(page: Page, service: Served) -> None:
+def test_the_page_updates_itself(page: Page, service: Served) -> None:
     choose(page, "lending")
     before = shown(page, "acted")
     make_traffic(service, cases=5)
@@ -94,16 +94,16 @@ def test_hostile_names_are_text(page: Page) -> None:
     assert page.locator("#features b").count() == 0
 
 
-def test_a_policy_that_has_done_nothing_says_so(page: Page) -> None:
+def test_a_policy_without_events_shows_no_data(page: Page) -> None:
     choose(page, "idle")
     for plot in ("#money", "#features"):
-        expect(page.locator(plot)).to_contain_text("nothing yet")
+        expect(page.locator(plot)).to_contain_text("no data yet")
         expect(page.locator(f"{plot} .tick, {plot} .trace")).to_have_count(0)
     for list_of in ("#notices", "#open", "#late"):
         expect(page.locator(list_of)).to_have_text("none")
 
 
-def test_a_case_and_why(page: Page, service: Served) -> None:
+def test_case_view_shows_values_and_reasons(page: Page, service: Served) -> None:
     choose(page, "lending")
     with Client(service.url) as client:
         case = client.ask(free={"age": 20}, policy="lending")
@@ -132,10 +132,10 @@ def test_purchases_in_steps_are_shown_one_by_one(page: Page, service: Served) ->
     page.get_by_role("button", name="Show").click()
     rows = page.locator("#case-view table").first.locator("tr")
     expect(rows.filter(has_text="purchase 1").locator("td")).to_have_text(
-        "income for about 1\nhad income: high\npaid income: 0.9"
+        "income for about 1\nvalues income: high\npaid income: 0.9"
     )
     expect(rows.filter(has_text="purchase 2").locator("td")).to_have_text(
-        "history for about 1.5\ncould not be had: history\npaid history: 0.1"
+        "history for about 1.5\nunavailable: history\npaid history: 0.1"
     )
     expect(rows.filter(has_text="outcome").locator("td")).to_have_text("repaid")
     expect(rows.filter(has_text="rewards").locator("td")).to_have_text("120 (repaid, learnt)")
@@ -143,7 +143,7 @@ def test_purchases_in_steps_are_shown_one_by_one(page: Page, service: Served) ->
     expect(why.get_by_role("row", name="2: climbed")).to_contain_text("1")
 
 
-def test_reasons_are_words(page: Page, service: Served) -> None:
+def test_reasons_are_readable(page: Page, service: Served) -> None:
     with Client(service.url) as client:
         case = client.explain(client.ask(free={"age": 20}, policy="lending"))
     sets = [{"features": ["income", "age"], "value": 0.87272}, {"features": [], "value": 0.5}]
@@ -163,12 +163,12 @@ def test_reasons_are_words(page: Page, service: Served) -> None:
     )
     page.set_viewport_size({"width": 400, "height": 800})
     heading = rows.filter(has_text="considered").locator("th")
-    assert heading.evaluate("it => it.clientWidth") > 60  # no word is broken up
+    assert heading.evaluate("node => node.clientWidth") > 60  # no word is broken up
     with Client(service.url) as client:
         client.abandon(case["case"])
 
 
-def test_it_fits_a_telephone(page: Page) -> None:
+def test_the_page_fits_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     fits = "document.documentElement.scrollWidth <= innerWidth"
     wait_until(lambda: page.evaluate(fits), "a page that fits")

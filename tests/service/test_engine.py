@@ -1,4 +1,4 @@
-"""The life of cases at the engine, hand-checkable, on both stores."""
+"""Cases on the engine, on both stores, with numbers that can be checked by hand."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ from thrifty.problem import PriceList
 from thrifty.rounds import Observation
 from thrifty.service.decisions import NewCase, ObservationReport
 from thrifty.service.engine import Engine
-from thrifty.service.model import Model, reasons_of
+from thrifty.service.model import Model, reasons_as_json
 from thrifty.service.responses import case_view
 from thrifty.service.served_policy import EngineSettings
 from thrifty.service.stores import open_store
@@ -105,7 +105,7 @@ def test_a_repeated_request_does_not_make_a_broken_engine_ready(tmp_path: Path) 
     run_with_engine(tmp_path / "store.db", scenario, settings=replace(QUICK, tick=60))
 
 
-def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
+def test_a_stopping_engine_releases_its_leases(postgres: PostgresServer) -> None:
     address = postgres.new_database()
 
     async def scenario(harness: EngineHarness) -> None:
@@ -115,7 +115,7 @@ def test_a_desk_that_stops_hands_over_at_once(postgres: PostgresServer) -> None:
         run_with_engine(address, scenario, settings=replace(QUICK, lease_seconds=100 * LIMIT))
 
 
-def test_a_desk_that_stops_answers_everybody(store_address: str) -> None:
+def test_a_stopping_engine_answers_all_requests(store_address: str) -> None:
     async def run() -> None:
         engine = Engine(open_store(store_address), [spec_of()], QUICK)
         await engine.start()
@@ -166,7 +166,7 @@ def test_steps_out_of_turn_are_refused(store_address: str) -> None:
     run_with_engine(store_address, scenario)
 
 
-def test_what_was_bought_must_be_said_exactly(store_address: str) -> None:
+def test_observations_must_match_the_purchase(store_address: str) -> None:
     async def scenario(harness: EngineHarness) -> None:
         case = (await harness.open(age=20)).case
         both = {"income": "low", "history": "none"}
@@ -252,7 +252,7 @@ def test_open_cases_are_bounded(tmp_path: Path) -> None:
 
 
 def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The state is a function of the rounds learnt, whoever asked what in between."""
+    """The state depends only on the rounds learnt, not on decisions in between."""
     rng = np.random.default_rng(0)
     monkeypatch.setattr("thrifty.policies.registry.POLICIES", ladder.registry())
     for name in ("epsilon-greedy", "ladder", "linucb", "scout", "sim-oos", "ucb1", "uniform"):
@@ -285,7 +285,7 @@ def test_deciding_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert left[array].tobytes() == right[array].tobytes(), (name, array, t)
 
 
-def test_every_reason_can_be_written_down() -> None:
+def test_every_reason_is_valid_json() -> None:
     """Scout values a set that no round has shown whole at minus infinity; JSON has no such number.
 
     It is common where most features could not be had: every second of these policies does so.
@@ -295,7 +295,7 @@ def test_every_reason_can_be_written_down() -> None:
         model, rng = Model(replace(spec_of(policy="scout"), seed=seed)), np.random.default_rng(seed)
         for t in range(15):
             decision = model.decide(Observation.nothing(model.problem), step=0, case=f"case-{t}")
-            reasons = reasons_of(decision)
+            reasons = reasons_as_json(decision)
             assert reasons is not None
             json.dumps(reasons, allow_nan=False)
             unknown += any(row["value"] is None for row in reasons["considered"])
@@ -309,8 +309,8 @@ def test_every_reason_can_be_written_down() -> None:
     assert unknown > 0
 
 
-def test_reasons_are_told_in_money(tmp_path: Path) -> None:
-    """A range of 1,020 EUR from -900: what the policy knows as a half is -390 EUR."""
+def test_reasons_are_in_money(tmp_path: Path) -> None:
+    """In a range of 1,020 EUR from -900, a scaled reward of 0.5 is -390 EUR."""
 
     async def scenario(harness: EngineHarness) -> None:
         for _ in range(40):
@@ -332,7 +332,7 @@ def test_reasons_are_told_in_money(tmp_path: Path) -> None:
 
 
 def test_one_bad_batch_does_not_stop_the_engine(store_address: str) -> None:
-    """What nobody thought of is refused like anything else, and the next request is answered."""
+    """After an unexpected error the next request works."""
 
     async def scenario(harness: EngineHarness) -> None:
         append = harness.engine.store.log.append
@@ -358,7 +358,7 @@ def _priced(spec: PolicySpec) -> PolicySpec:
     return replace(spec, problem=replace(spec.problem, prices=prices))
 
 
-def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:
+def test_a_reopened_engine_continues_bit_for_bit(store_address: str) -> None:
     clock, digests = Clock(), []
 
     async def first(harness: EngineHarness) -> None:
@@ -383,7 +383,7 @@ def test_a_desk_opened_again_goes_on_bit_for_bit(store_address: str) -> None:
 
 
 def test_a_budget_is_in_the_policys_money(tmp_path: Path) -> None:
-    """After t cases at most t times the budget has been spent, and one purchase more."""
+    """After t cases, at most t times the budget and one purchase have been spent."""
     cases, dearest = 40, 3 * 2.0
 
     async def scenario(harness: EngineHarness) -> None:
@@ -403,7 +403,7 @@ def test_amounts_reach_every_policy_on_its_own_scale() -> None:
 
 
 def test_no_request_waits_for_compilation(tmp_path: Path) -> None:
-    """ObservationReport in a process of its own, where nothing is compiled or loaded yet."""
+    """In a new process, where nothing is compiled or loaded yet."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         ready, done = pool.submit(
             _compiled_when_ready_and_after_a_case, tmp_path / "store.db"

@@ -1,4 +1,4 @@
-"""Power cuts under load: nothing that was acknowledged is lost, nothing is applied twice."""
+"""Kills under load: no acknowledged event is lost or applied twice."""
 
 import json
 import random
@@ -19,7 +19,7 @@ WORLD = CaseSource(LEVELS, price=0.5)
 
 
 def after_requests(fewest: int, most: int, seed: int) -> Callable[[Tally], Awaitable[None]]:
-    """Return a wait for a random number of further answers."""
+    """Return a function that waits for a random number of responses."""
     rng = random.Random(seed)
 
     async def moment(tally: Tally) -> None:
@@ -30,7 +30,7 @@ def after_requests(fewest: int, most: int, seed: int) -> Callable[[Tally], Await
 
 
 def test_kill_9_under_load(tmp_path: Path) -> None:
-    """A short version of what benchmarks/kills.py does 200 times; it also judges the times."""
+    """A short version of benchmarks/kills.py, which kills 200 times and measures restarts."""
     policy, moment = policy_file(tmp_path), after_requests(100, 500, seed=1)
     done: Killing = run_apart(
         kill_often(policy, tmp_path / "store.db", WORLD, kills=6, moment=moment)
@@ -61,7 +61,7 @@ def test_kill_9_while_another_stands_by(tmp_path: Path) -> None:
     assert done.twice == []
 
 
-def test_a_desk_that_was_killed_answers_the_same_key_as_before(tmp_path: Path) -> None:
+def test_the_same_key_gives_the_same_answer_after_a_kill(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     service = Served(policy, "--store", store)
     with Client(service.url) as client:

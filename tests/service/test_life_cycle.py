@@ -1,4 +1,4 @@
-"""Random lives of cases against a simple model, on both stores, with reopening.
+"""Random cases compared with a simple model, on both stores, with reopening.
 
 The watch looks when the test says so, so that requests also meet cases whose deadline has passed
 and which nobody has closed yet.
@@ -26,8 +26,18 @@ from hypothesis.stateful import (
 
 import ladder
 from postgres_server import PostgresServer
+from service.case_model import (
+    HIGH,
+    HIGHEST,
+    LOW,
+    LOWEST,
+    PAYS,
+    ExpectedCase,
+    Loop,
+    Rules,
+    StoreLocation,
+)
 from service.engines import DAY, QUICK, Clock, EngineHarness, parse_spec
-from service.lives import HIGH, HIGHEST, LOW, LOWEST, PAYS, Life, Loop, Place, Rules
 from small_service import OUTCOMES, ladder_text
 from thrifty.errors import InvalidField, KeyReused, RoundError, ThriftyError
 from thrifty.service.audit import audit
@@ -37,7 +47,7 @@ from thrifty.service.events import Event
 from thrifty.service.projection import Projection
 from thrifty.service.stores import open_store
 
-# Measured: 105 lives of 50 steps on SQLite, 36 on PostgreSQL.
+# Measured: 105 runs of 50 steps on SQLite, 36 on PostgreSQL.
 EXAMPLES = {"sqlite": 35, "postgres": 12}
 STEPS = 50
 EVERYTHING = (
@@ -54,7 +64,7 @@ UNATTENDED = replace(QUICK, tick=1e6)
 
 @dataclass(frozen=True)
 class Written:
-    """A request that was acknowledged, and with what."""
+    """An acknowledged request and its event."""
 
     ask: tuple[Any, ...]
     key: str
@@ -62,19 +72,19 @@ class Written:
 
 
 class Lives(RuleBasedStateMachine):
-    """The engine on one side; on the other, what each case is and what must have been learnt."""
+    """Compare the engine with the expected state of each case and the expected rewards."""
 
-    place: Place
+    place: StoreLocation
     kind = "first"
     tried: Counter[str]
     names: Iterator[int]
-    """Of cases: decisions depend on them, so they are the same in the same life."""
+    """Ids of cases. Decisions depend on them, so they are the same in every run."""
 
     def __init__(self) -> None:
         super().__init__()
         type(self).names = itertools.count()
         self.loop, self.clock = Loop(), Clock()
-        self.lives: dict[str, Life] = {}
+        self.cases: dict[str, ExpectedCase] = {}
         self.written: list[Written] = []
         self.counts: Counter[str] = Counter()
         self.spend, self.keys = 0.0, map("key-{}".format, itertools.count())
@@ -131,16 +141,16 @@ class Lives(RuleBasedStateMachine):
             self.written.append(Written(ask, used, event))
         return event
 
-    def _some(self, data: st.DataObject, *statuses: str) -> tuple[str, Life]:
+    def _some(self, data: st.DataObject, *statuses: str) -> tuple[str, ExpectedCase]:
         """Draw a case, more often one to which it can be done."""
         fitting = self._running(*statuses)
         sensible = data.draw(st.sampled_from([True, True, True, False])) and fitting
-        name = data.draw(st.sampled_from(fitting if sensible else list(self.lives)))
-        return name, self.lives[name]
+        name = data.draw(st.sampled_from(fitting if sensible else list(self.cases)))
+        return name, self.cases[name]
 
     @rule(data=st.data())
     def live(self, data: st.DataObject) -> None:
-        """One rule, with weights: of many, hypothesis leaves some out for a whole life."""
+        """One rule, with weights: of many, hypothesis leaves some out for a whole run."""
         usual = [self.observe] * 5 + [self.reward] * 4 + [self.open_case, self.abandon]
         others = [
             self.reward_late,
@@ -165,7 +175,7 @@ class Lives(RuleBasedStateMachine):
     def _running(self, *statuses: str) -> list[str]:
         return [
             name
-            for name, case in self.lives.items()
+            for name, case in self.cases.items()
             if case.status in statuses and case.deadline >= self._now
         ]
 
@@ -178,29 +188,31 @@ class Lives(RuleBasedStateMachine):
         self.counts["opened"] += 1
         self.tried["free for once"] += len(known)
         assert event.body["deadline"] == event.at + DAY
-        life = self.lives[event.case] = Life(event.body["deadline"], known=set(known))
-        self._decided(life, event, available)
-        self.tried["acted at once"] += life.acted
+        expected = self.cases[event.case] = ExpectedCase(event.body["deadline"], known=set(known))
+        self._decided(expected, event, available)
+        self.tried["acted at once"] += expected.acted
 
-    def _decided(self, life: Life, event: Event, available: Sequence[str] | None) -> None:
-        life.decided(event)
-        if life.acted:
+    def _decided(
+        self, expected: ExpectedCase, event: Event, available: Sequence[str] | None
+    ) -> None:
+        expected.decided(event)
+        if expected.acted:
             self.counts["acted"] += 1
-            assert life.action in (available or PAYS)
+            assert expected.action in (available or PAYS)
             self.tried["few actions"] += available is not None
         elif event.kind == "observed":
             self.counts["bought more"] += 1
             self.tried["bought more"] += 1
 
     def observe(self, data: st.DataObject) -> None:
-        case, life = self._some(data, "open")
+        case, expected = self._some(data, "open")
         values = {
             name: data.draw(st.sampled_from([HIGHEST[name]] * 4 + [LOWEST[name], None]))
-            for name in life.buy
+            for name in expected.buy
         }
-        costs, paid = self._costs(data, life, values)
+        costs, paid = self._costs(data, expected, values)
         available = data.draw(st.sampled_from([None, ("decline",)]))
-        running = life.status == "open" and self._now <= life.deadline
+        running = expected.status == "open" and self._now <= expected.deadline
         outcome = self._ask(
             ("observe", case, ObservationReport(values, costs, available=available))
         )
@@ -209,19 +221,19 @@ class Lives(RuleBasedStateMachine):
             return
         assert outcome.body["costs"] == pytest.approx(paid)
         self.spend += sum(paid.values())
-        life.had |= {name for name, value in values.items() if value is not None}
-        life.missed |= {name for name, value in values.items() if value is None}
+        expected.had |= {name for name, value in values.items() if value is not None}
+        expected.missed |= {name for name, value in values.items() if value is None}
         assert set(outcome.body["unavailable"]) == {
             k for k, value in values.items() if value is None
         }
         self.tried["could not be had"] += None in values.values()
-        self._decided(life, outcome, available)
+        self._decided(expected, outcome, available)
 
     def _costs(
-        self, data: st.DataObject, life: Life, values: dict[str, Any]
+        self, data: st.DataObject, expected: ExpectedCase, values: dict[str, Any]
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Draw what is reported, and return it with what must then have been paid."""
-        listed = life.listed({name for name, value in values.items() if value is not None})
+        listed = expected.listed({name for name, value in values.items() if value is not None})
         how = data.draw(st.sampled_from(["by feature", "list price", "by bundle"]))
         if how == "by bundle" and "fraud" in values:
             self.tried[how] += 1
@@ -233,19 +245,20 @@ class Lives(RuleBasedStateMachine):
         return costs, {name: costs.get(name, listed.get(name, 0.0)) for name in values}
 
     def observe_nonsense(self, data: st.DataObject) -> None:
-        case, life = self._some(data, "open")
-        running = life.status == "open" and self._now <= life.deadline
-        bought = min(life.had | life.missed | {"age"})  # before, or never to be bought
+        case, expected = self._some(data, "open")
+        running = expected.status == "open" and self._now <= expected.deadline
+        bought = min(expected.had | expected.missed | {"age"})  # before, or never to be bought
         seen = data.draw(
             st.sampled_from(
                 [
                     ObservationReport({"income": "nobody"}, {}),
                     ObservationReport({bought: HIGHEST.get(bought, 3.0)}, {}),
                     ObservationReport(
-                        dict.fromkeys(life.buy), dict.fromkeys(life.buy, -1.0) or {"age": 1.0}
+                        dict.fromkeys(expected.buy),
+                        dict.fromkeys(expected.buy, -1.0) or {"age": 1.0},
                     ),
-                    ObservationReport(dict.fromkeys(life.buy), {"bureau": 1.0}),
-                    ObservationReport(dict.fromkeys(life.buy), {}, available=("refer",)),
+                    ObservationReport(dict.fromkeys(expected.buy), {"bureau": 1.0}),
+                    ObservationReport(dict.fromkeys(expected.buy), {}, available=("refer",)),
                 ]
             )
         )
@@ -255,12 +268,12 @@ class Lives(RuleBasedStateMachine):
 
     def reward_nonsense(self, data: st.DataObject) -> None:
         """An unknown outcome, one that disagrees with the reward, or a reward out of reach."""
-        case, life = self._some(data, "acted")
+        case, expected = self._some(data, "acted")
         told = data.draw(
             st.sampled_from([(None, "lost"), (HIGH + 1, None), (None, None), (5.0, "default")])
         )
         outcome = self._ask(("reward", case, *told))
-        fit = life.acted and life.end != "abandoned"
+        fit = expected.acted and expected.end != "abandoned"
         assert isinstance(outcome, InvalidField if fit else RoundError)
 
     def reward(self, data: st.DataObject) -> None:
@@ -269,71 +282,71 @@ class Lives(RuleBasedStateMachine):
 
     def reward_late(self, data: st.DataObject) -> None:
         """Whether or not the watch has closed the case."""
-        acted = [name for name, case in self.lives.items() if case.acted]
+        acted = [name for name, case in self.cases.items() if case.acted]
         if acted:
             case = data.draw(st.sampled_from(acted))
-            self.clock.at = max(self.clock.at, self.lives[case].deadline)
+            self.clock.at = max(self.clock.at, self.cases[case].deadline)
             self._reward(data, case)
 
     def _reward(self, data: st.DataObject, case: str) -> None:
-        life = self.lives[case]
-        money, told = self._told(data, life)
-        late = self._now > life.deadline
+        expected = self.cases[case]
+        money, told = self._told(data, expected)
+        late = self._now > expected.deadline
         outcome = self._ask(("reward", case, *told))
-        if not life.acted or life.end == "abandoned":
+        if not expected.acted or expected.end == "abandoned":
             assert isinstance(outcome, RoundError)
             return
-        use = self._rewarded(life, money, late=late)
+        use = self._rewarded(expected, money, late=late)
         assert (outcome.body["use"], outcome.body["reward"]) == (use, money)
         self.counts["rewarded"] += 1
         self.counts[f"rewarded {use}"] += 1
         self.tried[use] += 1
 
     def _told(
-        self, data: st.DataObject, life: Life
+        self, data: st.DataObject, expected: ExpectedCase
     ) -> tuple[float, tuple[float | None, str | None]]:
         """Draw a reward, and how it is reported."""
         if not self.outcomes:
             money = data.draw(st.sampled_from([LOW, -0.25, 0.0, 7.5, HIGH]))
             return money, (money, None)
         name = data.draw(st.sampled_from(["repaid", "default"]))
-        money = PAYS[life.action or "approve"][name]
+        money = PAYS[expected.action or "approve"][name]
         how = data.draw(st.sampled_from(["reward", "outcome", "both agree"]))
         self.tried[how] += 1
         told = {"reward": (money, None), "outcome": (None, name), "both agree": (money, name)}
         return money, told[how]
 
-    def _rewarded(self, life: Life, money: float, *, late: bool) -> str:
+    def _rewarded(self, expected: ExpectedCase, money: float, *, late: bool) -> str:
         if late:
             if (
                 not self.reward_rules.late
-                or life.learnt is not None
-                or life.due(self.reward_rules) is not None
+                or expected.learnt is not None
+                or expected.due(self.reward_rules) is not None
             ):
                 return "late"
-            self._learn(life, money)
+            self._learn(expected, money)
             return "late-learnt"
-        if life.status == "closed":
+        if expected.status == "closed":
             return "extra"
         if self.kind != "first":
-            life.noted.append(money)
+            expected.noted.append(money)
             return "noted"
-        self._learn(life, money)
-        life.close("rewarded")
+        self._learn(expected, money)
+        expected.close("rewarded")
         return "learnt"
 
-    def _learn(self, life: Life, money: float) -> None:
-        life.learnt = money
+    def _learn(self, expected: ExpectedCase, money: float) -> None:
+        expected.learnt = money
         self.counts["learnt"] += 1
 
     def abandon(self, data: st.DataObject) -> None:
-        case, life = self._some(data, "open", "acted")
-        running = life.status != "closed" and self._now <= life.deadline
+        case, expected = self._some(data, "open", "acted")
+        running = expected.status != "closed" and self._now <= expected.deadline
         outcome = self._ask(("abandon", case))
         if not running:
             assert isinstance(outcome, RoundError)
             return
-        life.close("abandoned")
+        expected.close("abandoned")
         self.counts["abandoned"] += 1
 
     def repeat(self, data: st.DataObject) -> None:
@@ -353,7 +366,7 @@ class Lives(RuleBasedStateMachine):
     def time_comes_to_a_deadline(self, data: st.DataObject) -> None:
         """The next request is the last that is in time, or the first that is not."""
         deadlines = [
-            case.deadline for case in self.lives.values() if case.deadline > self.clock.at + 1
+            case.deadline for case in self.cases.values() if case.deadline > self.clock.at + 1
         ]
         if deadlines:
             self.clock.at = data.draw(st.sampled_from(deadlines))
@@ -363,15 +376,15 @@ class Lives(RuleBasedStateMachine):
         del data
         at = self._now
         self.loop.run(self.harness.engine._maintain())
-        for life in self.lives.values():
-            if life.status != "closed" and life.deadline < at:
-                self.counts["expired"] += not life.noted
+        for expected in self.cases.values():
+            if expected.status != "closed" and expected.deadline < at:
+                self.counts["expired"] += not expected.noted
                 self.tried["expired"] += 1
-                due = life.due(self.reward_rules)
+                due = expected.due(self.reward_rules)
                 if due is not None:
-                    self._learn(life, due)
-                    self.tried["noted learnt" if life.noted else "default learnt"] += 1
-                life.close("rewarded" if life.noted else "expired")
+                    self._learn(expected, due)
+                    self.tried["noted learnt" if expected.noted else "default learnt"] += 1
+                expected.close("rewarded" if expected.noted else "expired")
 
     def reopen(self, data: st.DataObject) -> None:
         """From the newest snapshot, from the one before it and the tail, or from the log alone."""
@@ -386,36 +399,36 @@ class Lives(RuleBasedStateMachine):
         assert self.harness.projection.digest() == before
 
     def look_at_a_case(self, data: st.DataObject) -> None:
-        case, life = self._some(data, "open", "acted")
+        case, expected = self._some(data, "open", "acted")
         _, found = self.loop.run(self.harness.engine.case("default", case))
-        assert found.status == life.status
-        assert found.end == life.end
-        assert found.learnt == (life.learnt is not None)
-        assert set(found.buy) == (set(life.buy) if life.status == "open" else set())
+        assert found.status == expected.status
+        assert found.end == expected.end
+        assert found.learnt == (expected.learnt is not None)
+        assert set(found.buy) == (set(expected.buy) if expected.status == "open" else set())
 
     @invariant()
     def the_books_agree(self) -> None:
         self.loop.run(self.harness.settled())
         projection: Projection = self.harness.projection
-        learnt = [case.learnt for case in self.lives.values() if case.learnt is not None]
+        learnt = [case.learnt for case in self.cases.values() if case.learnt is not None]
         assert projection.model.rounds_learnt == len(learnt)
         assert projection.totals.counts == +self.counts
         assert projection.totals.reward == pytest.approx(sum(learnt))
         assert projection.totals.spend == pytest.approx(self.spend)
-        open_ones = {case for case, expected in self.lives.items() if expected.status != "closed"}
+        open_ones = {case for case, expected in self.cases.items() if expected.status != "closed"}
         assert set(projection.cases) == open_ones
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> StoreLocation:
     wanted = request.param == "postgres"
     server: PostgresServer | None = request.getfixturevalue("postgres") if wanted else None
-    return Place(tmp_path, server)
+    return StoreLocation(tmp_path, server)
 
 
 @pytest.mark.parametrize("reward_rule", ["first", "last", "sum"])
 def test_the_life_cycle(
-    place: Place,
+    place: StoreLocation,
     reward_rule: str,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,

@@ -58,7 +58,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
-    """Put a copy of a kept database where a service finds it, and return its address."""
+    """Restore a copy of a stored database, and return its address."""
     if path.suffix == ".db":
         return shutil.copy(str(path), str(folder / "store.db"))
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -69,7 +69,7 @@ def restored(path: Path, folder: Path, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("ending", ["db", "sql"])
-def test_there_is_one_of_every_revision(ending: str) -> None:
+def test_there_is_a_database_of_every_revision(ending: str) -> None:
     versions = FOLDER.parents[2] / "src/thrifty/service/migrations/versions"
     revisions = sorted(path.name[1:5] for path in versions.glob("v*.py"))
     assert revisions[-1] == REVISION
@@ -79,7 +79,7 @@ def test_there_is_one_of_every_revision(ending: str) -> None:
 
 
 @pytest.mark.parametrize("path", DATABASES, ids=lambda path: path.name)
-def test_it_is_upgraded_and_its_log_holds(
+def test_an_upgraded_store_passes_the_audit(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     store = open_store(restored(path, tmp_path, request))
@@ -95,8 +95,8 @@ def test_it_is_upgraded_and_its_log_holds(
     store.close()
 
 
-def test_a_log_of_release_0_1_is_the_same_state(tmp_path: Path) -> None:
-    """Bit for bit: free values were bought for 0, and nobody saw them before the purchase."""
+def test_a_log_of_release_0_1_gives_the_same_state(tmp_path: Path) -> None:
+    """Bit for bit: free values were bought for 0, and the policy did not see them beforehand."""
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
     (spec,) = store.policies.specs()
@@ -111,7 +111,7 @@ def test_a_log_of_release_0_1_is_the_same_state(tmp_path: Path) -> None:
 
 
 def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
-    """They keep the contract under which they were opened; new ones have the new one."""
+    """They keep the contract under which they were opened; new cases have the new one."""
     shutil.copy(FOLDER / "0001-free.db", tmp_path / "store.db")
     store = open_store(str(tmp_path / "store.db"))
     (spec,) = store.policies.specs()
@@ -179,7 +179,7 @@ def _file_of_release_0_1() -> str:
 def test_a_dump_of_a_server_that_had_counted_further(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Its numbers of transactions are ahead of this server's, which would hide its events."""
+    """Its transaction numbers are ahead of this server's, which would hide its events."""
     url = restored(FOLDER / f"{REVISION}.sql", tmp_path, request)
     with psycopg.connect(url) as connection:
         connection.execute('UPDATE events SET "transaction" = "transaction" + 1000000000000')
@@ -199,7 +199,7 @@ def test_a_dump_of_a_server_that_had_counted_further(
 
 
 def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> None:
-    """Numbers that fall where transactions rise, as when the first to come was last to commit."""
+    """Event numbers may decrease while transaction numbers increase."""
     url = postgres.new_database()
     store = open_store(url)
     for k in range(5):
@@ -219,7 +219,7 @@ def test_events_of_another_server_keep_their_order(postgres: PostgresServer) -> 
 def test_a_long_log_of_another_server_may_take_its_time(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a request is given would not do, and trying again would not help."""
+    """The timeout of requests would be too short, and repeating would not help."""
     monkeypatch.setattr(
         "thrifty.service.stores.postgres.SERVICE_OPTIONS", "-c statement_timeout=1500"
     )
@@ -281,7 +281,7 @@ def test_a_store_from_the_future_is_refused(tmp_path: Path) -> None:
             open_store(str(tmp_path / "store.db"), read_only=read_only)
 
 
-def test_reading_brings_nothing_up_to_date(tmp_path: Path) -> None:
+def test_reading_does_not_migrate(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     path.touch()
     with pytest.raises(StoreError, match=f"revision None, and this release reads {REVISION}"):
@@ -290,9 +290,7 @@ def test_reading_brings_nothing_up_to_date(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", [1, 2, 5, 8, 9])
-def test_who_is_killed_while_it_makes_the_tables_leaves_nothing_behind(
-    tmp_path: Path, statement: int
-) -> None:
+def test_a_killed_migration_leaves_nothing_behind(tmp_path: Path, statement: int) -> None:
     path = tmp_path / "store.db"
     code = f"""
         import itertools, os

@@ -1,4 +1,4 @@
-"""A full disk: 503, not ready, nothing lost; and on it goes when there is room."""
+"""A full disk: 503, not ready, nothing lost; the service recovers when there is room."""
 
 import resource
 from pathlib import Path
@@ -25,7 +25,7 @@ def wait_for_status(client: httpx.Client, path: str, wanted: int) -> None:
 
 
 def opened_until_full(client: httpx.Client, acknowledged: list[str]) -> httpx.Response:
-    """Open cases until that is refused; return the refusal. Each key has a case's number."""
+    """Open cases until one is refused, and return that response."""
     for _ in range(400):
         answer = post(client, CASES, {}, f"full-{len(acknowledged)}")
         if answer.status_code == 503:
@@ -36,7 +36,7 @@ def opened_until_full(client: httpx.Client, acknowledged: list[str]) -> httpx.Re
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """No file may grow any more, which is what a full disk is to a program."""
+    """Files cannot grow, which simulates a full disk."""
     store = tmp_path / "store.db"
     acknowledged: list[str] = []
     with (
@@ -65,7 +65,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("postgres")  # fails in CI where there is none
 def test_a_full_disk_under_postgres(tmp_path: Path) -> None:
-    """The files of the server may not grow any more; its log fits, in small pieces."""
+    """The files of the server cannot grow; its write-ahead log still fits."""
     programs = postgres_programs()
     assert programs is not None
     server = PostgresServer(programs, "--wal-segsize=1")

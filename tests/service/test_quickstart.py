@@ -1,4 +1,4 @@
-"""The quickstart of docs/serve.md, typed in as it stands."""
+"""Run the quickstart of docs/serve.md."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Replicas on PostgreSQL: kills, restarts, a learner that dies and one that is only paused."""
+"""Replicas on PostgreSQL: kills, restarts, and a leader that dies or is paused."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ async def traffic(
     seed: int,
     refused: tuple[type[Exception], ...] = (),
 ) -> None:
-    """Live through cases for a while; whatever fails is repeated by the clients."""
+    """Play cases for a while; the clients repeat failed requests."""
 
     async def one(k: int) -> None:
         rng = random.Random(f"{seed}/{k}")
@@ -62,7 +62,7 @@ async def traffic(
 async def traffic_until(
     acknowledged: int, services: list[Served], said: set[str], seed: int
 ) -> None:
-    """Make traffic until this many requests more were acknowledged."""
+    """Send requests until this many more are acknowledged."""
     ended = asyncio.Event()
     refused = (RoundClosed,)  # a case whose deadline came first
     load = asyncio.create_task(traffic(services, ended, said, seed, refused))
@@ -72,7 +72,7 @@ async def traffic_until(
 
 
 async def _more(count: int, said: set[str], load: asyncio.Task[None]) -> None:
-    """Wait until this many requests more were acknowledged; pass on what ended the traffic."""
+    """Wait until this many more requests are acknowledged; raise errors of the traffic."""
     enough = len(said) + count
     await until(lambda: load.done() or len(said) >= enough, "the traffic")
     if load.done():
@@ -80,7 +80,7 @@ async def _more(count: int, said: set[str], load: asyncio.Task[None]) -> None:
 
 
 def require_nothing_lost(store: Store, said: set[str]) -> None:
-    """Everything acknowledged is in the log, once, was learnt once, and the log explains itself."""
+    """Check that all acknowledged events are in the log once, and that it passes the audit."""
     assert said
     spec = store.policies.specs()[0]
     log = list(read_policy_log(store, spec))
@@ -99,7 +99,7 @@ def teaches(event: Event) -> bool:
 
 
 def leaders(services: list[Served]) -> list[Served]:
-    """Return those that say that they lead; all of them must answer."""
+    """Return the services that report that they lead."""
     return [
         service
         for service in services
@@ -110,7 +110,7 @@ def leaders(services: list[Served]) -> list[Served]:
 
 
 def wait_for_leader(services: list[Served]) -> Served:
-    """Return the only one that leads, once there is one."""
+    """Wait for a leader, and return it."""
     found: list[Served] = []
 
     def one_leads() -> bool:
@@ -123,7 +123,7 @@ def wait_for_leader(services: list[Served]) -> Served:
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
-    """A server of its own: one with the databases of other tests takes long to recover."""
+    """A separate server, because one with many databases takes long to recover."""
     programs = postgres_programs()
     if programs is None:
         pytest.skip("there is no PostgreSQL: apt-get install postgresql")
@@ -149,7 +149,7 @@ def replicas(*arguments: object) -> Iterator[list[Served]]:
 def test_kills_of_backends_and_restarts_of_the_server(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    """50 kills and 10 restarts, as by pulling the plug, while two replicas serve."""
+    """50 kills and 10 immediate restarts while two replicas serve."""
     url, said = server.new_database(), set[str]()
 
     async def scenario(services: list[Served]) -> None:
@@ -174,7 +174,7 @@ def test_kills_of_backends_and_restarts_of_the_server(
 def test_a_learner_that_is_paused_and_one_that_dies(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    """Each time the other replica takes over, and closes the cases that the lost one would have."""
+    """Each time the other replica takes over and closes the overdue cases."""
     url, said = postgres.new_database(), set[str]()
     policy = policy_file(tmp_path, rule='deadline = "1s"\ndefault = 0')
     with replicas(policy, "--store", url) as services, closing(open_store(url)) as store:

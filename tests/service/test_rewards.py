@@ -1,4 +1,4 @@
-"""Rewards and deadlines at the engine, hand-checkable, on both stores."""
+"""Rewards and deadlines on both stores, with numbers that can be checked by hand."""
 
 from pathlib import Path
 
@@ -70,7 +70,7 @@ def test_a_case_that_waited_with_its_reward_has_not_expired(store_address: str) 
         ("learn_late = true\ndefault = 0", "late", 1),  # the default was learnt before
     ],
 )
-def test_late_rewards_are_kept_and_learnt_if_that_is_wanted(
+def test_late_rewards_are_stored_and_learnt_if_wanted(
     store_address: str, rule: str, use: str, learnt: int
 ) -> None:
     async def scenario(harness: EngineHarness) -> None:
@@ -123,7 +123,7 @@ def test_a_late_reward_that_comes_before_the_watch_means_the_same(
     )
 
 
-def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
+def test_nothing_is_learnt_from_a_case_without_an_action(store_address: str) -> None:
     async def scenario(harness: EngineHarness) -> None:
         opened = await harness.open()
         with pytest.raises(OutOfTurn, match="has no action yet"):
@@ -143,8 +143,8 @@ def test_a_case_that_never_acted_teaches_nothing(store_address: str) -> None:
     run_with_engine(store_address, scenario, rule="default = 1")
 
 
-def test_a_clock_that_was_put_back(store_address: str) -> None:
-    """A case that was opened in a future that did not come does not hold up those behind it."""
+def test_a_clock_that_goes_back(store_address: str) -> None:
+    """A case with a deadline in the far future does not delay later cases."""
 
     async def scenario(harness: EngineHarness) -> None:
         harness.clock.at += 30 * DAY

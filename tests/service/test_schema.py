@@ -1,4 +1,4 @@
-"""The whole OpenAPI document, tried out by schemathesis on both stores.
+"""Schemathesis tests the whole OpenAPI document on both stores.
 
 No server error, and nothing that is not documented.
 """
@@ -36,7 +36,7 @@ def service(
 
 
 def test_every_operation(service: Served) -> None:
-    """Each with names of its own invention, and with those of a policy and a case that exist."""
+    """Test each operation with random names, and with those of a real policy and case."""
     schema = schemathesis.openapi.from_url(f"{service.url}/openapi.json")
     operations: list[Any] = [operation.ok() for operation in schema.get_all_operations()]  # type: ignore[union-attr]
     assert len(operations) == 11

@@ -1,4 +1,4 @@
-"""Who may do what: every endpoint, every scope, every tenant; and that secrets stay secret."""
+"""Access by endpoint, scope and tenant; secrets are neither stored nor logged."""
 
 import os
 import socket
@@ -62,11 +62,13 @@ def ask(url: str, method: str, path: str, key: str | None) -> httpx.Response:
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
     content = b"{}" if method == "POST" else None
-    return httpx.request(method, url + path, headers=headers, content=content, trust_env=False)
+    return httpx.request(
+        method, url + path, headers=headers, content=content, timeout=LIMIT, trust_env=False
+    )
 
 
 def test_every_endpoint_is_in_the_list(guarded: tuple[str, dict[str, str], Path]) -> None:
-    document = httpx.get(f"{guarded[0]}/openapi.json", trust_env=False).json()
+    document = httpx.get(f"{guarded[0]}/openapi.json", timeout=LIMIT, trust_env=False).json()
     there = {
         (method.upper(), path)
         for path, operations in document["paths"].items()
@@ -95,7 +97,7 @@ def test_every_endpoint_asks_for_its_scope(
 
 @pytest.mark.parametrize("path", OPEN)
 def test_pages_without_data_are_open(guarded: tuple[str, dict[str, str], Path], path: str) -> None:
-    assert httpx.get(guarded[0] + path, trust_env=False).status_code == 200
+    assert httpx.get(guarded[0] + path, timeout=LIMIT, trust_env=False).status_code == 200
 
 
 def test_tenants_do_not_see_each_other(guarded: tuple[str, dict[str, str], Path]) -> None:
@@ -136,7 +138,7 @@ def test_secrets_are_neither_kept_nor_logged(guarded: tuple[str, dict[str, str],
 
 
 def test_the_rate_of_each_key_is_limited(tmp_path: Path) -> None:
-    """To one request a second: even a slow machine asks faster than that."""
+    """One request a second, which even a slow machine exceeds."""
     keys, answers = tmp_path / "keys.toml", list[httpx.Response]()
     busy, idle = (add_key(keys, name, "default", ["read"]) for name in ("busy", "idle"))
     options = ("--store", tmp_path / "store.db", "--keys", keys, "--rate", 1)
@@ -197,7 +199,7 @@ def test_key_files_that_cannot_be_used(tmp_path: Path) -> None:
 def test_without_keys_only_this_machine_is_served(tmp_path: Path) -> None:
     with (
         served(policy_file(tmp_path), "--store", tmp_path / "s.db") as service,
-        httpx.Client(base_url=service.url, trust_env=False) as client,
+        httpx.Client(base_url=service.url, timeout=LIMIT, trust_env=False) as client,
     ):
         assert post(client, "/v1/policies/lending/cases", {}).status_code == 201
         for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80"):

@@ -1,6 +1,5 @@
-"""Snapshots are a short cut, and a damaged one is no worse than none."""
+"""Snapshots shorten a start, and damaged ones are ignored."""
 
-import asyncio
 import random
 import subprocess
 import sys
@@ -35,12 +34,8 @@ def store(tmp_path: Path) -> Store:
             await harness.reward(case, float(k))
         await harness.acted()
         await harness.open()
-        while harness.engine.projections and not list(
-            harness.engine.store.snapshots.load(harness.projection.spec)
-        ):
-            shelf = harness.engine._served["default", "lending"]
-            await asyncio.sleep(0.05)
-            await harness.engine._save_snapshot(shelf)
+        await harness.engine._save_snapshot(harness.engine._served["default", "lending"])
+        assert list(harness.engine.store.snapshots.load(harness.projection.spec))
 
     run_with_engine(tmp_path / "store.db", scenario, clock=Clock())
     return SqliteStore(tmp_path / "store.db")
@@ -88,7 +83,7 @@ def test_a_service_that_cannot_save_snapshots_stays_ready(
 
 
 def test_an_older_copy_of_the_log_gets_snapshots_of_its_own(store: Store) -> None:
-    """Those of the lost part of the log are further on, and of no use any more."""
+    """Snapshots of the lost part of the log are later, and are not used."""
     (spec,), lease = store.policies.specs(), Lease("default/lending", "test", 1)
     for seq, data in ((90, b"lost"), (95, b"lost too"), (60, b"newest"), (70, b"newer still")):
         store.snapshots.save(spec, Position(0, seq), data, lease)
@@ -120,7 +115,7 @@ def test_a_snapshot_that_was_cut_short_is_removed(tmp_path: Path) -> None:
 def test_two_snapshots_that_are_saved_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last one of a engine that stops may overtake the one before it, which is being saved."""
+    """The last snapshot of a stopping engine may be saved before the previous one is complete."""
     store = SqliteStore(tmp_path / "store.db")
     lease = store.leases.acquire(SPEC.id, "one", 60)
     assert lease is not None
@@ -137,7 +132,7 @@ def test_two_snapshots_that_are_saved_at_once(
 
 
 def test_no_damaged_snapshot_is_accepted(store: Store) -> None:
-    """10,000 of them; benchmarks/damage.py does the same to a larger one."""
+    """10,000 damaged snapshots; benchmarks/damage.py uses a larger one."""
     spec = spec_of()
     data = next(store.snapshots.load(spec))
     rng = random.Random(1)

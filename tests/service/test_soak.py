@@ -1,4 +1,4 @@
-"""A few seconds of two policies with drift: the dashboard says what the exported log adds up to."""
+"""Two policies with drift for a few seconds: the dashboard agrees with the exported log."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A process that stands by: it waits for the store, and goes on where the other one was ended."""
+"""A standby waits for the store, and takes over when the first process ends."""
 
 import signal
 import socket
@@ -23,7 +23,7 @@ from waiting import LIMIT
 
 @contextmanager
 def standing_by(*arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """Run `thrifty serve --standby` until it says that it waits."""
+    """Run `thrifty serve --standby` until it waits."""
     process = subprocess.Popen(
         [str(THRIFTY), "serve", *map(str, arguments), "--standby"],
         stdout=subprocess.PIPE,
@@ -48,7 +48,7 @@ def keys_file(folder: Path) -> Path:
 
 
 def refused(*arguments: object) -> str:
-    """Run `thrifty serve --standby`, which must end by itself, and return what it complains of."""
+    """Run `thrifty serve --standby`, which must fail, and return its error message."""
     done = subprocess.run(
         [str(THRIFTY), "serve", *map(str, arguments), "--standby", "--port", "0"],
         capture_output=True,
@@ -60,7 +60,7 @@ def refused(*arguments: object) -> str:
     return done.stderr
 
 
-def test_it_goes_on_where_the_other_was_killed_and_clients_see_a_pause(tmp_path: Path) -> None:
+def test_standby_takes_over_after_a_kill(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     first = Served(policy, "--store", store)
     with (
@@ -77,7 +77,7 @@ def test_it_goes_on_where_the_other_was_killed_and_clients_see_a_pause(tmp_path:
         assert second.stdout.readline() == f"Serving lending on {first.url}\n"
 
 
-def test_of_two_that_stand_by_one_goes_on_and_the_other_waits_for_its_turn(tmp_path: Path) -> None:
+def test_one_of_two_standbys_takes_over(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     first = Served(policy, "--store", store)
     waiting = (policy, "--store", store, "--port", first.port)
@@ -102,7 +102,7 @@ def test_of_two_that_stand_by_one_goes_on_and_the_other_waits_for_its_turn(tmp_p
         assert last.poll() is None
 
 
-def test_it_also_follows_one_that_stopped_in_order(tmp_path: Path) -> None:
+def test_standby_takes_over_after_a_normal_stop(tmp_path: Path) -> None:
     policy, store = policy_file(tmp_path), tmp_path / "store.db"
     first = Served(policy, "--store", store)
     with (
@@ -114,7 +114,7 @@ def test_it_also_follows_one_that_stopped_in_order(tmp_path: Path) -> None:
         assert client.case(case) == case
 
 
-def test_it_serves_at_once_where_nobody_holds_the_store(tmp_path: Path) -> None:
+def test_standby_serves_at_once_if_the_store_is_free(tmp_path: Path) -> None:
     with (
         served(policy_file(tmp_path), "--store", tmp_path / "store.db", "--standby") as service,
         Client(service.url) as client,
@@ -122,7 +122,7 @@ def test_it_serves_at_once_where_nobody_holds_the_store(tmp_path: Path) -> None:
         assert client.ask().buy
 
 
-def test_what_would_be_refused_later_is_refused_at_once(tmp_path: Path) -> None:
+def test_standby_refuses_bad_options_at_once(tmp_path: Path) -> None:
     store = tmp_path / "store.db"
     with served(policy_file(tmp_path), "--store", store):
         changed = policy_file(tmp_path, rule='deadline = "1d"')
@@ -132,7 +132,7 @@ def test_what_would_be_refused_later_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_keys_are_read_again_when_it_takes_over(tmp_path: Path) -> None:
-    """What was taken out of the file while it waited opens nothing."""
+    """A key that was removed from the file meanwhile is refused."""
     policy, store, keys = policy_file(tmp_path), tmp_path / "store.db", tmp_path / "keys.toml"
     taken_out = add_key(keys, "old", "default", ["read"])
     first = Served(policy, "--store", store, "--keys", keys)

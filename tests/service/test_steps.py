@@ -1,4 +1,4 @@
-"""Purchases in steps: free values first, fees, bundles, what could not be had, and outcomes."""
+"""Purchases in steps: free values, fees, bundles, unavailable values and outcomes."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ from thrifty.service.responses import case_view
 from thrifty.service.stores import open_store
 
 CLIMB = "epsilon = 0.0"
-"""No chance: it climbs as long as it can."""
+"""Without exploration: the policy climbs as long as it can."""
 HIGH: Mapping[str, Any] = {
     "income": "high",
     "history": "clean",
@@ -84,7 +84,7 @@ def test_a_case_in_four_purchases(store_address: str) -> None:
     _in_ladder(store_address, scenario)
 
 
-def test_what_could_not_be_had_is_paid_for_and_not_asked_for_again(store_address: str) -> None:
+def test_unavailable_values_cost_money_and_are_not_bought_again(store_address: str) -> None:
     async def scenario(harness: EngineHarness) -> None:
         case = (await harness.open(age=None)).case
         await harness.observe(case, {"income": "high"}, costs={"income": 0.5})
@@ -105,7 +105,7 @@ def test_what_could_not_be_had_is_paid_for_and_not_asked_for_again(store_address
     _in_ladder(store_address, scenario)
 
 
-def test_what_is_known_is_not_bought(store_address: str) -> None:
+def test_known_values_are_not_bought(store_address: str) -> None:
     async def scenario(harness: EngineHarness) -> None:
         opened = await harness.open(age=20, income="high", score="good")
         assert opened.body["buy"] == ["history"]
@@ -187,7 +187,7 @@ def test_outcomes_and_rules(
     _in_ladder(tmp_path / "store.db", scenario, rule=f'rule = "{rule}"')
 
 
-def test_an_action_whose_rewards_are_all_the_same_tells_of_no_outcome(tmp_path: Path) -> None:
+def test_equal_rewards_do_not_reveal_an_outcome(tmp_path: Path) -> None:
     async def scenario(harness: EngineHarness) -> None:
         case = (await harness.open(age=33)).case
         await harness.observe(case, {"income": "low"}, available=["decline"])
@@ -218,7 +218,7 @@ def test_available_actions_are_kept_in_the_log(tmp_path: Path) -> None:
 
 
 def test_killed_between_two_purchases(tmp_path: Path) -> None:
-    """Then it goes on; audit, export and replay agree with it."""
+    """The service continues, and audit, export and replay agree with it."""
     with ladder_service(tmp_path, more=CLIMB) as service, Client(service.url) as client:
         case = client.ask(free={"age": 61}, key="ask")
         assert (case.buy, case.expected_price, case.unit) == (("income",), 1.0, "EUR")
@@ -285,7 +285,7 @@ def ladder_service(folder: Path, **changes: str) -> AbstractContextManager[Serve
 
 
 def require_true(folder: Path) -> dict[str, Any]:
-    """AuditReport the log by command, and return what it says."""
+    """Run `thrifty audit`, and return its report."""
     (found,) = json.loads(_run(folder, "audit", folder / "store.db", "--json").stdout)
     assert found["difference"] is None
     assert found["snapshots"] > 0
@@ -305,7 +305,7 @@ def _run(folder: Path, *arguments: object) -> "subprocess.CompletedProcess[str]"
 
 
 def _live(client: Client, rng: np.random.Generator, k: int) -> None:
-    """Live through a case; some values cannot be had, and a few rewards never come."""
+    """Play a case; some values are unavailable, and some rewards never come."""
     case = client.ask(free={"age": None if k % 5 == 0 else int(rng.integers(90))})
     while case.buy:
         values = {name: HIGH[name] if rng.random() < 0.8 else None for name in case.buy}

@@ -1,4 +1,4 @@
-"""Both stores pass the public suite; each keeps its own promises besides."""
+"""Both stores pass the public test suite; further tests cover each of them."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from thrifty.service.stores.sqlite import SqliteLog, SqliteStore
 
 
 def run_code(code: str) -> "subprocess.CompletedProcess[str]":
-    """Run Python in a process of its own."""
+    """Run Python code in another process."""
     return subprocess.run(
         [sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=False
     )
@@ -43,7 +43,7 @@ def test_a_store_that_breaks_a_promise_is_named(tmp_path: Path) -> None:
         check_store(lambda: Forgetful(tmp_path / "store.db"))
 
 
-def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = open_store(str(path))
     code = f"from thrifty.service.stores import open_store; open_store({str(path)!r})"
@@ -62,8 +62,8 @@ def test_a_second_process_is_refused_politely(tmp_path: Path) -> None:
     open_store(str(path)).close()
 
 
-def test_who_looks_into_an_open_store_takes_no_lock_from_it(tmp_path: Path) -> None:
-    """Or else the next reader of another process removes the log that is still written to."""
+def test_a_reader_does_not_release_the_lock(tmp_path: Path) -> None:
+    """Otherwise the next reader could remove the write-ahead log that is in use."""
     path = tmp_path / "store.db"
     read = f"open_store({str(path)!r}, read_only=True).close()"
     written = run_code(
@@ -88,7 +88,7 @@ def test_who_looks_into_an_open_store_takes_no_lock_from_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"\n", b"short", b"no database at all" * 100])
-def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_a_file_with_other_content_is_not_changed(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes"
     path.write_bytes(content)
     for read_only in (False, True):
@@ -102,13 +102,13 @@ def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path, content: bytes)
     assert path.read_bytes() == content
 
 
-def test_a_lock_of_something_else_is_said(tmp_path: Path) -> None:
+def test_a_lock_file_with_other_content_is_reported(tmp_path: Path) -> None:
     (tmp_path / "store.db.lock").write_text("the number of a process\n" * 100)
     with pytest.raises(StoreError, match=r"store.db.lock: file is not a database"):
         open_store(str(tmp_path / "store.db"))
 
 
-def test_a_store_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:
+def test_reading_does_not_create_a_store(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no store"):
         open_store(str(tmp_path / "nowhere.db"), read_only=True)
     with pytest.raises(StoreError, match="choose a folder that exists"):
@@ -155,7 +155,7 @@ def test_no_event_of_a_transaction_that_commits_late_is_missed(postgres: Postgre
 
 
 def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> None:
-    """A batch that was committed, and whose answer was lost, is found when it is repeated."""
+    """A committed batch whose response was lost is found when it is repeated."""
     store = open_store(postgres.new_database())
     drafts = [draft(f"doubt-{k}", key=f"doubt-{k}") for k in range(5)]
     first = store.log.append(drafts)
@@ -164,8 +164,8 @@ def test_a_lost_connection_leaves_nothing_in_doubt(postgres: PostgresServer) -> 
     store.close()
 
 
-def test_who_only_reads_may_take_long(postgres: PostgresServer) -> None:
-    """An audit sorts all decisions by what was learnt before: more than 30 s for a long log."""
+def test_readers_have_no_timeout(postgres: PostgresServer) -> None:
+    """An audit of a long log sorts decisions for more than 30 s."""
     address = postgres.new_database()
     for read_only, wanted in ((False, ["30s", "1min"]), (True, ["0", "0"])):
         store = open_store(address, read_only=read_only)

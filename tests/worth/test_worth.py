@@ -256,9 +256,11 @@ def test_costs_and_rewards_of_strategies() -> None:
 def test_verdict_lines() -> None:
     evaluation = evaluate(example_cases("triage", 6000, 2))
     lines = verdict_lines(evaluation)
-    first = "Buy oxygen, blood and ecg for 49.10 EUR per case. Expected gain: -1"
-    assert lines[0].startswith(first)
-    assert lines[0].endswith(" EUR more than buying nothing.")
+    bought = "Buy oxygen, blood and ecg for 49.10 EUR per case. Compared with buying nothing, "
+    difference, gain = evaluation.gain_over_nothing.mean, evaluation.gain.mean
+    assert lines[0].startswith(f"{bought}this gains {difference:.2f} EUR per case (95% CI ")
+    assert f". Expected reward minus prices: {gain:.2f} EUR per case (95% CI -" in lines[0]
+    assert difference > 0 > gain
     assert lines[1].startswith("xray: too expensive (worth up to ")
     assert lines[1].endswith(", costs 80.00).")
     assert "parking_lot: no measurable value in these cases (costs 2.00)." in lines

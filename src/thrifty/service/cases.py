@@ -233,7 +233,7 @@ class CaseState:
         )
 
     def _reward(self, event: Event) -> None:
-        reward, use = self.reward_of(event.body), event.body["use"]
+        reward, use = self.reward_in(event.body), event.body["use"]
         if use == LEARNT:
             self._require(event, ACTED)
             self._learn(reward)
@@ -248,14 +248,14 @@ class CaseState:
 
     def _settle(self, event: Event) -> None:
         if event.body["reward"] is not None:
-            self._learn(self.reward_of(event.body))
+            self._learn(self.reward_in(event.body))
         self.record.close(REWARDED if self.noted else EXPIRED)
 
     def _learn(self, reward: Reward) -> None:
         self.learnt_reward = reward
         self.record.reward, self.record.outcome = reward.money, reward.outcome
 
-    def reward_of(self, body: Mapping[str, Any]) -> Reward:
+    def reward_in(self, body: Mapping[str, Any]) -> Reward:
         """Return the reward in a body; release 0.1 stored no outcomes."""
         name, outcomes = body.get("outcome"), self.problem.outcomes
         if name is None or outcomes is None:

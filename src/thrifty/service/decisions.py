@@ -26,7 +26,7 @@ from thrifty.service.events import (
     SETTLED,
     Event,
 )
-from thrifty.service.model import Model, reasons_of
+from thrifty.service.model import Model, reasons_as_json
 from thrifty.specification import PolicySpec
 
 Values = Mapping[str, str | float | None]
@@ -34,7 +34,17 @@ Values = Mapping[str, str | float | None]
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """Time, idempotency key and digest of a request."""
+    """Time, idempotency key and digest of a request.
+
+    Parameters
+    ----------
+    at : int
+        Time in microseconds.
+    key : str, optional
+        Idempotency key; None for events that the engine writes itself.
+    request : str, optional
+        Digest of path and body.
+    """
 
     at: int
     key: str | None = None
@@ -43,7 +53,15 @@ class RequestInfo:
 
 @dataclass(frozen=True, slots=True)
 class NewCase:
-    """What is known about a new case, and the actions to choose from if nothing is bought."""
+    """What is known about a new case.
+
+    Parameters
+    ----------
+    free : mapping
+        Values that are known for free, by feature.
+    available : sequence of str, optional
+        The actions to choose from if nothing is bought. Default: all actions.
+    """
 
     free: Values
     available: Sequence[str] | None = None
@@ -51,7 +69,19 @@ class NewCase:
 
 @dataclass(frozen=True, slots=True)
 class ObservationReport:
-    """The result of a purchase; what is None or missing in `values` is unavailable."""
+    """The result of a purchase.
+
+    Parameters
+    ----------
+    values : mapping
+        Values by feature; one that is missing or null is unavailable.
+    costs : mapping
+        What was paid, by feature or by bundle. Default: the list prices.
+    unavailable : sequence of str
+        Features whose values are unavailable.
+    available : sequence of str, optional
+        The actions to choose from. Default: all actions.
+    """
 
     values: Values
     costs: Mapping[str, float]
@@ -77,9 +107,9 @@ def opening_body(
         "contract": CONTRACT,
         "free": dict(new.free),
         "available": _as_list(new.available),
-        **_purchase(spec, model, decision.places, decision),
+        **_purchase_body(spec, model, decision.places, decision),
         "deadline": _deadline(spec, at),
-        **({} if decision.action is None else _action(spec, decision)),
+        **({} if decision.action is None else _action_body(spec, decision)),
     }
 
 
@@ -96,7 +126,7 @@ def legacy_opening_body(
     places = [i for i in decision.places if names[i] not in free_names]
     return {
         "free": dict(free),
-        **_purchase(spec, model, places, decision),
+        **_purchase_body(spec, model, places, decision),
         "deadline": _deadline(spec, at),
     }
 
@@ -115,7 +145,7 @@ def observe(
         max_cost=spec.max_cost,
     )
     body = {
-        **_reported(case, report, bought),
+        **_report_body(case, report, bought),
         **next_decision(spec, model, case, case.visible(bought), report.available),
     }
     return _event(spec, case.id, case.step, OBSERVED, info, body, model)
@@ -138,11 +168,11 @@ def next_decision(
     )
     if decision.action is None:
         owned = [*record.owned(), *bought.codes]
-        body = _purchase(spec, model, decision.places, decision, owned)
+        body = _purchase_body(spec, model, decision.places, decision, owned)
     elif case.is_legacy:
-        return _action(spec, decision)
+        return _action_body(spec, decision)
     else:
-        body = {**_action(spec, decision), "purpose": decision.purpose}
+        body = {**_action_body(spec, decision), "purpose": decision.purpose}
     return {**body, "deadline": case.deadline}
 
 
@@ -158,16 +188,16 @@ def reward(
         )
     paid, which = parse_reward(spec.problem, case.action, money, outcome)
     use = _use(spec, case, info.at)
-    body = {**_rewarded(spec, Reward(paid, which)), "use": use}
+    body = {**_reward_body(spec, Reward(paid, which)), "use": use}
     assert case.acted is not None
     if case.status == CLOSED:  # closed cases are not in memory, so the event records the delay
         body["waited"] = info.at - case.acted.at
     if use == LATE_LEARNT:
-        body |= _embedded(case)
+        body |= _case_bodies(case)
     return _event(spec, case.id, case.step, REWARDED, info, body)
 
 
-def _embedded(case: CaseState) -> dict[str, Any]:
+def _case_bodies(case: CaseState) -> dict[str, Any]:
     """Return the case for the event of a late reward, because closed cases are not in memory."""
     opened, *observed = [dict(event.body) for event in case.decided]
     if case.is_legacy and len(observed) == 1:
@@ -185,7 +215,7 @@ def _use(spec: PolicySpec, case: CaseState, at: int) -> str:
 
 def _will_be_learnt(spec: PolicySpec, case: CaseState) -> bool:
     """Return True if the case is learnt, or will be when it is closed at its deadline."""
-    return case.is_learnt or (case.status != CLOSED and _settled(spec, case) is not None)
+    return case.is_learnt or (case.status != CLOSED and _reward_at_deadline(spec, case) is not None)
 
 
 def abandon(spec: PolicySpec, case: CaseState, info: RequestInfo) -> Event:
@@ -196,12 +226,12 @@ def abandon(spec: PolicySpec, case: CaseState, info: RequestInfo) -> Event:
 
 def settle(spec: PolicySpec, case: CaseState, at: int) -> Event:
     """Close a case whose deadline has passed, with the reward that the rule selects, if any."""
-    due = _settled(spec, case)
-    body = {"reward": None} if due is None else _rewarded(spec, due)
+    due = _reward_at_deadline(spec, case)
+    body = {"reward": None} if due is None else _reward_body(spec, due)
     return _event(spec, case.id, case.step, SETTLED, RequestInfo(at), body)
 
 
-def _settled(spec: PolicySpec, case: CaseState) -> Reward | None:
+def _reward_at_deadline(spec: PolicySpec, case: CaseState) -> Reward | None:
     if case.acted is None or case.is_learnt:
         return None
     if not case.noted:
@@ -212,7 +242,7 @@ def _settled(spec: PolicySpec, case: CaseState) -> Reward | None:
     return Reward(min(scale.high, max(scale.low, sum(reward.money for reward in case.noted))))
 
 
-def _purchase(
+def _purchase_body(
     spec: PolicySpec,
     model: Model,
     places: Sequence[int],
@@ -223,11 +253,11 @@ def _purchase(
         "buy": [spec.problem.feature_names[i] for i in places],
         "purpose": int(decision.purpose),
         "price": model.expected_price(places, owned),
-        "reasons": reasons_of(decision),
+        "reasons": reasons_as_json(decision),
     }
 
 
-def _action(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
+def _action_body(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     assert decision.action is not None
     return {
         "action": spec.problem.actions[decision.action],
@@ -235,7 +265,9 @@ def _action(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _reported(case: CaseState, report: ObservationReport, bought: PurchaseResult) -> dict[str, Any]:
+def _report_body(
+    case: CaseState, report: ObservationReport, bought: PurchaseResult
+) -> dict[str, Any]:
     """Return the result of a purchase for the log, with all costs and unavailable features."""
     names = case.problem.feature_names
     return {
@@ -246,7 +278,7 @@ def _reported(case: CaseState, report: ObservationReport, bought: PurchaseResult
     }
 
 
-def _rewarded(spec: PolicySpec, reward: Reward) -> dict[str, Any]:
+def _reward_body(spec: PolicySpec, reward: Reward) -> dict[str, Any]:
     outcomes = spec.problem.outcomes
     known = None if reward.outcome is None or outcomes is None else outcomes.names[reward.outcome]
     return {"reward": float(reward.money), "outcome": known}

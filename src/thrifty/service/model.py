@@ -134,7 +134,7 @@ def smoke_test(spec: PolicySpec) -> None:
     model.learn(record.observation(n), record.action, spec.problem.rewards.low)
 
 
-def reasons_of(decision: Decision) -> dict[str, Any] | None:
+def reasons_as_json(decision: Decision) -> dict[str, Any] | None:
     """Return the reasons for a purchase as JSON values, with the first few alternatives."""
     if decision.reasons is None:
         return None

@@ -128,7 +128,7 @@ class Projection:
         elif event.kind == SETTLED:
             totals.counts["expired"] += case.end == EXPIRED  # a case with rewards is not expired
             if body["reward"] is not None:
-                self._learn(event.at, case, case.reward_of(body))
+                self._learn(event.at, case, case.reward_in(body))
 
     def _decided(self, event: Event, case: CaseState) -> None:
         totals, body = self.totals, event.body
@@ -158,7 +158,7 @@ class Projection:
         if use == LATE_LEARNT:
             case = CaseState.from_late_reward(self.spec.problem, event)
         if use in (LEARNT, LATE_LEARNT) and case is not None:
-            self._learn(event.at, case, case.reward_of(body))
+            self._learn(event.at, case, case.reward_in(body))
 
     def _learn(self, at: int, case: CaseState, reward: Reward) -> None:
         seen = case.observation()

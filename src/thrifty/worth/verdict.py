@@ -40,16 +40,19 @@ def findings(evaluation: Evaluation) -> list[str]:
 
 
 def _recommendation(evaluation: Evaluation, money: MoneyFormat) -> str:
-    gain = (
-        f"{money.money(evaluation.gain.mean)} per case (95% CI {money.interval(evaluation.gain)})"
-    )
+    gain = _per_case(evaluation.gain, money)
     if not evaluation.best_subset:
-        return f"Buy nothing: no feature measurably pays for itself. Expected gain: {gain}."
+        return f"Buy nothing: no feature measurably pays for itself. Expected reward: {gain}."
+    # The difference comes first: rewards may all be negative, and so may the gain.
     return (
         f"Buy {join_names(evaluation.best_subset)} for {money.money(evaluation.spend)} per case. "
-        f"Expected gain: {gain}, "
-        f"{money.money(evaluation.gain_over_nothing.mean)} more than buying nothing."
+        f"Compared with buying nothing, this gains {_per_case(evaluation.gain_over_nothing, money)}"
+        f". Expected reward minus prices: {gain}."
     )
+
+
+def _per_case(estimate: Estimate, money: MoneyFormat) -> str:
+    return f"{money.money(estimate.mean)} per case (95% CI {money.interval(estimate)})"
 
 
 def _not_bought(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
@@ -115,8 +118,7 @@ def warnings(evaluation: Evaluation) -> list[str]:
         lines.append(
             "The choice is uncertain: evaluated separately, the two halves of the cases would buy "
             f"{_in_braces(chosen[0])} and {_in_braces(chosen[1])}. A set chosen on one half and "
-            f"tested on the other gains {money.money(gain.mean)} per case "
-            f"(95% CI {money.interval(gain)})."
+            f"tested on the other gains {_per_case(gain, money)}."
         )
     if evaluation.has_drifted:
         lines.append(

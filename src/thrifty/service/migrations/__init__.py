@@ -1,1 +1,1 @@
-"""The way from every released schema to the present one, by Alembic."""
+"""Alembic migrations from every released schema to the current one."""

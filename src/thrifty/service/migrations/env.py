@@ -1,4 +1,4 @@
-"""Run by Alembic: migrates the database of the connection that it is handed."""
+"""Run by Alembic: migrate the database of the given connection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thrifty.service.stores.schema import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    transactional_ddl=True,  # also SQLite: whoever is killed in between leaves nothing behind
+    transactional_ddl=True,  # also for SQLite: a killed migration must leave nothing behind
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -1,4 +1,4 @@
-"""Brings a database up to date."""
+"""Migrate a database to the newest revision."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from alembic.config import Config
 _LOCK = 7_232_008  # any number, the same in every replica
 _BEGIN = {
     "postgresql": f"SELECT pg_advisory_xact_lock({_LOCK})",  # replicas may start together
-    "sqlite": "BEGIN IMMEDIATE",  # its driver begins none for tables, and each would stand alone
+    "sqlite": "BEGIN IMMEDIATE",  # the driver would commit each table separately
 }
 
 
 def upgrade(connection: sa.Connection) -> None:
-    """Take the database to the newest revision, all the way or not at all."""
+    """Migrate the database to the newest revision, completely or not at all."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.set_main_option("path_separator", "os")

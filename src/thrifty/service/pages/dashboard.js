@@ -1,4 +1,4 @@
-// Everything shown is put in as text, never as markup: names come from users.
+// All content is inserted as text, never as markup, because names come from users.
 "use strict";
 
 const REFRESH = 2000;
@@ -7,22 +7,22 @@ const page = { policy: null, key: sessionStorage.getItem("key"), drawn: "", time
 const at = (id) => document.getElementById(id);
 
 function element(tag, text, attributes = {}) {
-  const made = document.createElement(tag);
-  if (text !== undefined && text !== null) made.textContent = String(text);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
+  const node = document.createElement(tag);
+  if (text !== undefined && text !== null) node.textContent = String(text);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  return node;
 }
 
-function say(text, bad = false) {
+function showState(text, bad = false) {
   at("state").textContent = text;
   at("state").className = bad ? "bad" : "";
 }
 
-async function ask(path) {
+async function request(path) {
   const headers = page.key ? { Authorization: "Bearer " + page.key } : {};
   const response = await fetch(path, { headers });
   if (response.status === 401 || response.status === 403) {
-    at("ask").hidden = false;
+    at("key-form").hidden = false;
     at("main").hidden = true;
   }
   const content = await response.json();
@@ -35,13 +35,13 @@ function number(value, digits = 2) {
 }
 
 function showPolicies(policies) {
-  const chosen = policies.find((it) => it.policy === page.policy) || policies[0];
+  const chosen = policies.find((policy) => policy.policy === page.policy) || policies[0];
   page.policy = chosen ? chosen.policy : null;
   at("policies").replaceChildren(
-    ...policies.map((it) => {
-      const button = element("button", it.policy, { "aria-current": it === chosen });
+    ...policies.map((policy) => {
+      const button = element("button", policy.policy, { "aria-current": policy === chosen });
       button.addEventListener("click", () => {
-        page.policy = it.policy;
+        page.policy = policy.policy;
         page.drawn = "";
         at("case-id").value = "";
         at("case-view").replaceChildren();
@@ -76,8 +76,8 @@ function showNumbers(policy) {
   );
 }
 
-// plotly reads a few tags in its texts: a zero-width space after "<" leaves them as they were typed.
-const plain = (text) => String(text).replaceAll("<", "<\u200b").replaceAll("$", "$\u200b");
+// Plotly interprets some tags in texts; a zero-width space after "<" prevents that.
+const escapeText = (text) => String(text).replaceAll("<", "<\u200b").replaceAll("$", "$\u200b");
 
 function layout(more) {
   const ink = getComputedStyle(document.body).color;
@@ -96,49 +96,49 @@ const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
 function drawMoney(activity, policy) {
   let reward = 0;
   let spend = 0;
-  const rows = activity.series.map((it) => {
-    reward += it.reward;
-    spend += it.spend;
-    return { at: new Date((it.start + activity.seconds * 1e6) / 1000), reward, spend, gain: reward - spend };
+  const rows = activity.series.map((bucket) => {
+    reward += bucket.reward;
+    spend += bucket.spend;
+    return { at: new Date((bucket.start + activity.seconds * 1e6) / 1000), reward, spend, gain: reward - spend };
   });
   const traces = ["gain", "reward", "spend"].map((name) => ({
     name,
-    x: rows.map((it) => it.at),
-    y: rows.map((it) => it[name]),
+    x: rows.map((row) => row.at),
+    y: rows.map((row) => row[name]),
     mode: "lines",
     line: { color: COLOURS[name], width: name === "gain" ? 3 : 1.5 },
   }));
-  const alarms = activity.notices.filter((it) => it.kind === "restart" || it.kind === "price alarm");
-  const shapes = alarms.map((it) => ({
+  const alarms = activity.notices.filter((notice) => notice.kind === "restart" || notice.kind === "price alarm");
+  const shapes = alarms.map((alarm) => ({
     type: "line",
-    x0: new Date(it.at / 1000),
-    x1: new Date(it.at / 1000),
+    x0: new Date(alarm.at / 1000),
+    x1: new Date(alarm.at / 1000),
     yref: "paper",
     y0: 0,
     y1: 1,
-    line: { width: 1, dash: "dot", color: it.kind === "restart" ? "#c62828" : "#6a1b9a" },
+    line: { width: 1, dash: "dot", color: alarm.kind === "restart" ? "#c62828" : "#6a1b9a" },
   }));
-  const more = { shapes, yaxis: { title: { text: plain(policy.unit) }, automargin: true }, xaxis: { type: "date" } };
+  const more = { shapes, yaxis: { title: { text: escapeText(policy.unit) }, automargin: true }, xaxis: { type: "date" } };
   draw("money", rows.length > 0, traces, more);
 }
 
-function draw(id, something, traces, more) {
-  Plotly.react(id, something ? traces : [], layout(something ? more : NOTHING_YET), CONFIG);
+function draw(id, hasData, traces, more) {
+  Plotly.react(id, hasData ? traces : [], layout(hasData ? more : NO_DATA), CONFIG);
 }
 
-const NOTHING_YET = {
+const NO_DATA = {
   xaxis: { visible: false },
   yaxis: { visible: false },
-  annotations: [{ text: "nothing yet", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }],
+  annotations: [{ text: "no data yet", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }],
 };
 
-// What tells long names apart is often at their end.
+// Long names often differ only at their end, so it is kept.
 function shortened(name) {
-  const most = at("features").clientWidth < 420 ? 18 : 32;
-  return plain(name.length > most ? name.slice(0, most - 9) + "…" + name.slice(-8) : name);
+  const maxLength = at("features").clientWidth < 420 ? 18 : 32;
+  return escapeText(name.length > maxLength ? name.slice(0, maxLength - 9) + "…" + name.slice(-8) : name);
 }
 
-// Bars lie, so that there is room for many features and for long names.
+// Horizontal bars leave room for many features and for long names.
 function drawFeatures(policy) {
   const { features } = policy;
   const places = features.map((_, i) => i);
@@ -151,7 +151,7 @@ function drawFeatures(policy) {
     xaxis: axis,
     offsetgroup: group,
     marker: { color: name === "spend" ? COLOURS.spend : COLOURS.reward },
-    customdata: features.map((it) => plain(it.name)),
+    customdata: features.map((feature) => escapeText(feature.name)),
     hovertemplate: "%{customdata}: %{x}<extra>" + name + "</extra>",
   });
   const axis = (text, color) => ({ title: { text, font: { color }, standoff: 6 }, rangemode: "tozero", nticks: 6, tickmode: "auto" });
@@ -161,15 +161,15 @@ function drawFeatures(policy) {
     height: Math.max(320, 110 + 24 * features.length),
     xaxis: axis("times bought", COLOURS.reward),
     xaxis2: { ...axis("spend", COLOURS.spend), overlaying: "x", side: "top", showgrid: false },
-    yaxis: { tickvals: places, ticktext: features.map((it) => shortened(it.name)), autorange: "reversed", automargin: true, zeroline: false, showgrid: false },
+    yaxis: { tickvals: places, ticktext: features.map((feature) => shortened(feature.name)), autorange: "reversed", automargin: true, zeroline: false, showgrid: false },
     margin: { l: 20, r: 20, t: 50, b: 50 },
   };
   const traces = [
-    bars("bought", features.map((it) => it.bought), "x", 1),
-    bars("spend", features.map((it) => it.spend), "x2", 2),
+    bars("bought", features.map((feature) => feature.bought), "x", 1),
+    bars("spend", features.map((feature) => feature.spend), "x2", 2),
   ];
   at("features").style.height = more.height + "px";
-  draw("features", features.some((it) => it.bought || it.spend), traces, more);
+  draw("features", features.some((feature) => feature.bought || feature.spend), traces, more);
 }
 
 function caseButton(id) {
@@ -185,86 +185,86 @@ function fill(id, items) {
 }
 
 function showLists(activity) {
-  const noticed = [...activity.notices].reverse().slice(0, 50);
+  const notices = [...activity.notices].reverse().slice(0, 50);
   fill(
     "notices",
-    noticed.map((it) => element("li", `after ${number(it.round)} rounds: ${it.kind}${it.feature === null ? "" : " of " + it.feature}`))
+    notices.map((notice) => element("li", `after ${number(notice.round)} rounds: ${notice.kind}${notice.feature === null ? "" : " of " + notice.feature}`))
   );
   fill("open", activity.open.map(caseButton));
   fill("late", [...activity.late].reverse().map(caseButton));
 }
 
-function listed(values) {
-  return Object.entries(values).map(([name, it]) => `${name}: ${inWords(it)}`).join(", ") || "–";
+function formatEntries(values) {
+  return Object.entries(values).map(([name, value]) => `${name}: ${formatValue(value)}`).join(", ") || "–";
 }
 
-function inWords(value) {
+function formatValue(value) {
   if (value === null) return "–";
   if (typeof value === "number") return number(value, 4);
   if (typeof value !== "object") return String(value);
-  if (!Array.isArray(value)) return listed(value);
-  const things = value.some((it) => it !== null && typeof it === "object");
-  return value.map(inWords).join(things ? "\n" : " & ") || "nothing";
+  if (!Array.isArray(value)) return formatEntries(value);
+  const hasObjects = value.some((part) => part !== null && typeof part === "object");
+  return value.map(formatValue).join(hasObjects ? "\n" : " & ") || "nothing";
 }
 
 function reasonRows(reasons) {
-  if (reasons === null) return [["reasons", "the policy gives none"]];
-  return Object.entries(reasons).map(([name, it]) => [name.replaceAll("_", " "), inWords(it)]);
+  if (reasons === null) return [["reasons", "this policy gives no reasons"]];
+  return Object.entries(reasons).map(([name, value]) => [name.replaceAll("_", " "), formatValue(value)]);
 }
 
-// What was asked for and what came of it: one row for each purchase.
+// One row for each purchase, with its result.
 function stepRows(steps) {
   return steps.map((step, k) => {
     const expected = step.expected_price === null ? "" : ` for about ${number(step.expected_price, 4)}`;
     const lines = [(step.buy.join(", ") || "nothing") + expected];
-    if (Object.keys(step.values).length) lines.push("had " + listed(step.values));
-    if (step.unavailable.length) lines.push("could not be had: " + step.unavailable.join(", "));
-    if (Object.keys(step.costs).length) lines.push("paid " + listed(step.costs));
+    if (Object.keys(step.values).length) lines.push("values " + formatEntries(step.values));
+    if (step.unavailable.length) lines.push("unavailable: " + step.unavailable.join(", "));
+    if (Object.keys(step.costs).length) lines.push("paid " + formatEntries(step.costs));
     return [steps.length > 1 ? `purchase ${k + 1}` : "purchase", lines.join("\n")];
   });
 }
 
-function whyRows(steps) {
+function allReasonRows(steps) {
   return steps.flatMap((step, k) =>
-    reasonRows(step.reasons).map(([name, it]) => [steps.length > 1 ? `${k + 1}: ${name}` : name, it])
+    reasonRows(step.reasons).map(([name, value]) => [steps.length > 1 ? `${k + 1}: ${name}` : name, value])
   );
 }
 
 function table(rows) {
-  const made = element("table");
+  const node = element("table");
   for (const [name, value] of rows) {
     const row = element("tr");
     row.append(element("th", name), element("td", value));
-    made.append(row);
+    node.append(row);
   }
-  return made;
+  return node;
 }
 
-function rewardText(one) {
-  return `${one.reward} (${one.outcome === null ? "" : one.outcome + ", "}${one.use})`;
+function rewardText(reward) {
+  return `${reward.reward} (${reward.outcome === null ? "" : reward.outcome + ", "}${reward.use})`;
 }
 
 async function showCase(id) {
   at("case-id").value = id;
   try {
-    const it = await ask("/v1/cases/" + encodeURIComponent(id));
-    const explain = it.explain;
+    const shown = await request("/v1/cases/" + encodeURIComponent(id));
+    const explain = shown.explain;
     at("case-view").replaceChildren(
       table([
-        ["status", it.end === null ? it.status : `${it.status}: ${it.end}`],
-        ["opened", it.opened],
-        ["known for free", listed(it.free)],
-        ...stepRows(it.steps),
-        ["action", it.action === null ? "–" : it.action],
-        ["rewards", it.rewards.map(rewardText).join(", ") || "–"],
-        ["outcome", it.outcome === null ? "–" : it.outcome],
-        ["reward learnt", it.learnt_reward === null ? "–" : number(it.learnt_reward, 4)],
+        ["status", shown.end === null ? shown.status : `${shown.status}: ${shown.end}`],
+        ["opened", shown.opened],
+        ["free values", formatEntries(shown.free)],
+        ...stepRows(shown.steps),
+        ["action", shown.action === null ? "–" : shown.action],
+        ["rewards", shown.rewards.map(rewardText).join(", ") || "–"],
+        ["outcome", shown.outcome === null ? "–" : shown.outcome],
+        ["reward learnt", shown.learnt_reward === null ? "–" : number(shown.learnt_reward, 4)],
       ]),
-      element("h2", "Why"),
+      element("h2", "Reasons"),
       table([
         ["rounds learnt before buying", String(explain.learnt_before_buying)],
-        ...whyRows(it.steps),
-        ["value of each action", explain.action_values === null ? "–" : listed(explain.action_values)],
+        ...allReasonRows(shown.steps),
+        ["value of each action", explain.action_values === null ? "–" : formatEntries(explain.action_values)],
       ])
     );
   } catch (error) {
@@ -275,11 +275,11 @@ async function showCase(id) {
 async function refresh() {
   clearTimeout(page.timer);
   try {
-    const policy = showPolicies(await ask("/v1/policies"));
-    at("ask").hidden = true;
+    const policy = showPolicies(await request("/v1/policies"));
+    at("key-form").hidden = true;
     at("main").hidden = !policy;
     if (policy) {
-      const activity = await ask(`/v1/policies/${encodeURIComponent(policy.policy)}/activity`);
+      const activity = await request(`/v1/policies/${encodeURIComponent(policy.policy)}/activity`);
       showNumbers(policy);
       showLists(activity);
       const state = policy.policy + policy.position;
@@ -288,17 +288,17 @@ async function refresh() {
         drawFeatures(policy);
         page.drawn = state;
       }
-      say(`${number(policy.position)} events, ${new Date().toLocaleTimeString()}`);
+      showState(`${number(policy.position)} events, ${new Date().toLocaleTimeString()}`);
     } else {
-      say("no policies");
+      showState("no policies");
     }
   } catch (error) {
-    say(error.message, true);
+    showState(error.message, true);
   }
   page.timer = setTimeout(refresh, REFRESH);
 }
 
-at("ask").addEventListener("submit", (event) => {
+at("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   page.key = at("key").value;
   sessionStorage.setItem("key", page.key);

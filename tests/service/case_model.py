@@ -1,4 +1,4 @@
-"""What the random lives of cases rest on: stores, rules, and what a case must be."""
+"""Model of a case, for tests that compare random cases with the service."""
 
 import asyncio
 import itertools
@@ -30,7 +30,7 @@ PAYS = {
 
 
 class Loop:
-    """An event loop in a thread of its own."""
+    """An event loop in another thread."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -47,8 +47,8 @@ class Loop:
         self.loop.close()
 
 
-class Place:
-    """Where a store is: empty for each life, and robbed of its snapshots at will."""
+class StoreLocation:
+    """Address of a store that tests can empty, and whose snapshots they can delete."""
 
     def __init__(self, folder: Path, server: PostgresServer | None) -> None:
         self._folder, self._numbers = folder, itertools.count()
@@ -62,7 +62,7 @@ class Place:
             self._execute("TRUNCATE events, policies, snapshots, leases, facts RESTART IDENTITY")
 
     def lose_snapshots(self, count: int) -> None:
-        """Lose the newest ones."""
+        """Delete the newest snapshots."""
         if self._url is not None:
             newest = "SELECT ctid FROM snapshots ORDER BY transaction DESC, seq DESC LIMIT"
             self._execute(f"DELETE FROM snapshots WHERE ctid IN ({newest} {count})")
@@ -78,7 +78,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a policy file says about rewards."""
+    """The reward rule of a policy file."""
 
     kind: str
     default: float | None
@@ -91,8 +91,8 @@ class Rules:
 
 
 @dataclass
-class Life:
-    """What a case must be."""
+class ExpectedCase:
+    """The expected state of a case."""
 
     deadline: int
     buy: list[str] = field(default_factory=list)
@@ -110,18 +110,18 @@ class Life:
         return self.action is not None
 
     def decided(self, event: Event) -> None:
-        """Take a purchase, which must be a sensible one, or the action."""
+        """Take a decision, and check that it makes sense."""
         buy, self.action = event.body.get("buy", []), event.body.get("action")
         assert (not buy) == self.acted
         assert not set(buy) & (self.known | self.had | self.missed)
         both = {"score", "fraud"} - self.known
-        assert not set(buy) & both or set(buy) == both  # what is sold together comes together
+        assert not set(buy) & both or set(buy) == both  # a bundle is bought as a whole
         self.buy = buy
         if self.acted:
             self.status = "acted"
 
     def listed(self, names: set[str]) -> dict[str, float]:
-        """What these cost by the list: the fee is on the first, and a report is paid whole."""
+        """Return list prices: the first feature has the fee; a report is paid as a whole."""
         prices = {name: PRICES[name] for name in FEATURES if name in names & PRICES.keys()}
         prices |= {name: REPORT_PRICE / len(names & REPORT) for name in names & REPORT}
         first = next((name for name in prices if name in BUREAU), None)
@@ -130,7 +130,7 @@ class Life:
         return prices
 
     def due(self, rules: Rules) -> float | None:
-        """What the deadline makes the policy learn."""
+        """Return the reward that the policy learns at the deadline."""
         if self.status != "acted" or self.learnt is not None:
             return None
         if not self.noted:
