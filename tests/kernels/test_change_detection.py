@@ -18,10 +18,10 @@ add_evidence = numba.njit(lambda it, r, p, phi: change_detection.add_evidence(it
 add_evidence_in = numba.njit(
     lambda it, cell, r, p, phi: change_detection.add_evidence_in(it, cell, r, p, phi)
 )
-calm_down = numba.njit(lambda it: change_detection.calm_down(it))
-calm_down_in = numba.njit(lambda it, start, stop: change_detection.calm_down_in(it, start, stop))
+reset = numba.njit(lambda it: change_detection.reset(it))
+reset_cells = numba.njit(lambda it, start, stop: change_detection.reset_cells(it, start, stop))
 
-CHANCES = st.floats(likelihood.LEAST, likelihood.MOST)
+CHANCES = st.floats(likelihood.MIN_MEAN, likelihood.MAX_MEAN)
 ROUNDS = st.lists(st.tuples(st.floats(0, 1), CHANCES, st.floats(0.05, 1)), max_size=40)
 
 
@@ -73,7 +73,7 @@ def test_calming_down_clears_all_sums() -> None:
     it = change_detection.initial(2)
     add_evidence(it, 0.0, 0.5, 1.0)
     add_evidence_in(it, 1, 0.0, 0.5, 1.0)
-    calm_down(it)
+    reset(it)
     assert not it.sums.any()
     assert not it.cells.any()
 
@@ -82,7 +82,7 @@ def test_calming_down_in_some_cells_leaves_the_others() -> None:
     it = change_detection.initial(4)
     add_evidence(it, 0.0, 0.5, 1.0)
     it.cells[:] = [1.0, 2.0, 3.0, 4.0]
-    calm_down_in(it, 1, 3)
+    reset_cells(it, 1, 3)
     assert it.cells.tolist() == [1, 0, 0, 4]
     assert it.sums.all()
 

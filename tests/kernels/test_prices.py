@@ -18,7 +18,7 @@ pay = numba.njit(lambda book, i, cost: prices.pay(book, i, cost))
 total = numba.njit(lambda book, mask: prices.total(book, mask))
 means = numba.njit(lambda book, out: prices.means(book, out))
 
-FEWEST_UNTIL_ALARM = math.floor(prices.ALARM / (prices.LARGEST_STEP - prices.SLACK)) + 1
+FEWEST_UNTIL_ALARM = math.floor(prices.ALARM / (prices.MAX_STEP - prices.SLACK)) + 1
 """If each payment deviates by more than can be counted."""
 
 
@@ -50,7 +50,7 @@ def test_one_payment_counts_so_much_at_the_most() -> None:
     book = prices.initial(1)
     for cost in [0.1] * 20 + [0.5]:
         pay(book, 0, cost)
-    assert (book["up"][0], book["down"][0]) == (prices.LARGEST_STEP - prices.SLACK, 0.0)
+    assert (book["up"][0], book["down"][0]) == (prices.MAX_STEP - prices.SLACK, 0.0)
 
 
 @pytest.mark.parametrize("after", [0.5, 0.0])

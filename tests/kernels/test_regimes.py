@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import naive_scout
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import model_weights, regimes, subsets, wide_rounds
-from thrifty.kernels.scout.regimes import DROPPED, EMPTY, HANDICAP, OLD_ENOUGH, SLOTS, WAITING
+from thrifty.kernels.scout.regimes import DROPPED, EMPTY, HANDICAP, MIN_AGE_TO_STORE, SLOTS, WAITING
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -26,8 +26,8 @@ recognise = numba.njit(
         it, tables, observed, codes, a, r, p, phi
     )
 )
-write_down = numba.njit(
-    lambda it, codes, observed, basis, a, r: wide_rounds.write_down(
+record_round = numba.njit(
+    lambda it, codes, observed, basis, a, r: wide_rounds.record_round(
         it, codes, observed, basis, a, r
     )
 )
@@ -37,7 +37,7 @@ restore = numba.njit(
     )
 )
 
-OLD = OLD_ENOUGH + 1
+OLD = MIN_AGE_TO_STORE + 1
 BLIND = np.array([3.0, 5.0])
 
 
@@ -71,7 +71,7 @@ def test_a_regime_is_stored_as_it_was() -> None:
 
 def test_a_short_regime_is_not_stored() -> None:
     tables, weights, it = known(10.0, 9.0)
-    store(it, tables, weights, BLIND, OLD_ENOUGH, 1)
+    store(it, tables, weights, BLIND, MIN_AGE_TO_STORE, 1)
     assert (it.books["status"] == EMPTY).all()
 
 
@@ -92,7 +92,7 @@ def test_evidence_for_a_regime_by_hand() -> None:
     tables, weights, it = known(10.0, 9.0)
     store(it, tables, weights, BLIND, OLD, 1)
     step = gain(1.0, 9.5 / 11, 0.5)
-    needed = math.floor((regimes.ENOUGH - HANDICAP) / step) + 1
+    needed = math.floor((regimes.EVIDENCE_TO_RESTORE - HANDICAP) / step) + 1
     args = (tables, 1, np.array([1]), 0)
     for _ in range(needed - 1):
         assert recognise(it, *args, 1.0, 0.5, 1.0) == NONE
@@ -106,8 +106,8 @@ def test_a_regime_that_predicts_worse_is_dropped_until_the_next_restart() -> Non
     for _ in range(20):
         assert recognise(it, tables, 1, np.array([1]), 0, 0.0, 0.5, 1.0) == NONE
     assert it.books["status"][0] == DROPPED
-    assert regimes.TOO_LITTLE + gain(0.0, 9.5 / 11, 0.5) <= it.books["evidence"][0]
-    assert it.books["evidence"][0] < regimes.TOO_LITTLE
+    assert regimes.EVIDENCE_TO_DROP + gain(0.0, 9.5 / 11, 0.5) <= it.books["evidence"][0]
+    assert it.books["evidence"][0] < regimes.EVIDENCE_TO_DROP
     store(it, tables, weights, BLIND, 1, 2)
     assert it.books["status"][0] == WAITING
     assert it.books["evidence"][0] == 0
@@ -151,9 +151,9 @@ def test_restoring_adds_what_was_known_and_frees_the_place() -> None:
 
 def test_grown_sets_come_back_with_the_regime(monkeypatch: pytest.MonkeyPatch) -> None:
     # Only single features fit; the regime knew the pair, and another set has its place since.
-    for name in ("MOST_NUMBERS", "MOST_NUMBERS_WHEN_GROWING"):
+    for name in ("MAX_MEANS", "MAX_MEANS_WHEN_GROWING"):
         monkeypatch.setattr(subsets, name, 10)
-    monkeypatch.setattr(subsets, "GROWN", 1)
+    monkeypatch.setattr(subsets, "MAX_GROWN_SETS", 1)
     tables = subsets.initial(np.array([2, 2, 2]), 2, 3)
     weights = model_weights.initial(np.array([0, 1, 1, 1, NONE]), 3, 3)
     it, rounds = regimes.initial(tables.pulls.shape, 5), wide_rounds.initial(3)
@@ -166,7 +166,7 @@ def test_grown_sets_come_back_with_the_regime(monkeypatch: pytest.MonkeyPatch) -
     before = it.books["evidence"][0]
     recognise(it, tables, 0b111, np.array([1, 1, 0]), 0, 1.0, 0.5, 1.0)
     assert it.books["evidence"][0] - before == pytest.approx(gain(1.0, 9.5 / 11, 0.5))
-    write_down(rounds, np.array([1, 0, 1]), 0b111, 0, 0, 1.0)
+    record_round(rounds, np.array([1, 0, 1]), 0b111, 0, 0, 1.0)
     binding = tables.bindings[4]
     restore(it, 0, tables, weights, rounds, np.array([0.5, 1.0]))
     assert tables.masks[4] == 0b110
@@ -223,8 +223,12 @@ def test_recognising_like_the_twin(played: list[tuple[Any, ...]], seed: int) -> 
         for twin in twins:
             if not twin.dropped:
                 twin.evidence += gain(reward, twin.explains(observed, codes, action), p) / phi
-                twin.dropped = twin.evidence < regimes.TOO_LITTLE
+                twin.dropped = twin.evidence < regimes.EVIDENCE_TO_DROP
         assert it.books["evidence"][:3].tolist() == pytest.approx([r.evidence for r in twins])
         assert (it.books["status"][:3] == DROPPED).tolist() == [r.dropped for r in twins]
-        clear = [k for k, r in enumerate(twins) if not r.dropped and r.evidence > regimes.ENOUGH]
+        clear = [
+            k
+            for k, r in enumerate(twins)
+            if not r.dropped and r.evidence > regimes.EVIDENCE_TO_RESTORE
+        ]
         assert found == max(clear, key=lambda k: twins[k].evidence, default=NONE)

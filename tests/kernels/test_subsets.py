@@ -31,7 +31,7 @@ remember = numba.njit(lambda it, age: subsets.remember(it, age))
 learn = numba.njit(lambda it, basis, seen, a, r: subsets.learn(it, basis, seen, a, r))
 forget_cell = numba.njit(lambda it, cell: subsets.forget_cell(it, cell))
 forget_all = numba.njit(lambda it: subsets.forget_all(it))
-shrunk = numba.njit(lambda total, count, prior, k: subsets.shrunk(total, count, prior, k))
+shrunk_mean = numba.njit(lambda total, count, prior, k: subsets.shrunk_mean(total, count, prior, k))
 
 
 def made(levels: tuple[int, ...], n_actions: int = 2) -> subsets.Subsets:
@@ -123,8 +123,8 @@ def test_forgetting() -> None:
 
 
 def test_shrinking() -> None:
-    assert shrunk(3.0, 4.0, 0.5, 2.0) == pytest.approx((3 + 2 * 0.5) / (4 + 2))
-    assert shrunk(0.0, 0.0, 0.3, 1.0) == pytest.approx(0.3)
+    assert shrunk_mean(3.0, 4.0, 0.5, 2.0) == pytest.approx((3 + 2 * 0.5) / (4 + 2))
+    assert shrunk_mean(0.0, 0.0, 0.3, 1.0) == pytest.approx(0.3)
 
 
 # As many sets as fit.
@@ -136,12 +136,12 @@ def test_shrinking() -> None:
 )
 def test_the_sets_are_those_that_fit(levels: tuple[int, ...]) -> None:
     it, expected = made(levels, 3), sets_of(levels, 3)
-    fixed, grown = len(it.order), 0 if naive_scout.all_fit(levels, 3) else subsets.GROWN
+    fixed, grown = len(it.order), 0 if naive_scout.all_fit(levels, 3) else subsets.MAX_GROWN_SETS
     assert it.masks[:fixed].tolist() == [int(mask(s, len(levels))) for s in expected]
     assert it.masks[fixed:].tolist() == [subsets.NO_SET] * grown
     cells = sum(np.prod([levels[i] for i in s], dtype=int) for s in expected)
-    assert len(it.pulls) == it.offsets[-1] == cells + grown * subsets.MOST_CELLS
-    most = subsets.MOST_NUMBERS_WHEN_GROWING if grown else subsets.MOST_NUMBERS
+    assert len(it.pulls) == it.offsets[-1] == cells + grown * subsets.MAX_CELLS
+    most = subsets.MAX_MEANS_WHEN_GROWING if grown else subsets.MAX_MEANS
     assert 3 * cells <= max(most, 3 * (1 + sum(levels)))
 
 
@@ -153,7 +153,7 @@ def test_no_set_is_larger_than_wanted(most: int) -> None:
 
 
 def test_single_features_are_kept_however_many_levels_they_have() -> None:
-    it = made((subsets.MOST_NUMBERS, 2), 1)
+    it = made((subsets.MAX_MEANS, 2), 1)
     assert it.masks[:3].tolist() == [0b00, 0b10, 0b01]
     assert (it.masks[3:] == subsets.NO_SET).all()
 
@@ -173,16 +173,16 @@ def test_places_are_the_inverse_of_masks(levels: tuple[int, ...]) -> None:
 
 def growing(monkeypatch: pytest.MonkeyPatch) -> subsets.Subsets:
     """Return the tables of three features of which only single ones fit, with room for two sets."""
-    monkeypatch.setattr(subsets, "MOST_NUMBERS", 20)
-    monkeypatch.setattr(subsets, "MOST_NUMBERS_WHEN_GROWING", 20)
-    monkeypatch.setattr(subsets, "GROWN", 2)
+    monkeypatch.setattr(subsets, "MAX_MEANS", 20)
+    monkeypatch.setattr(subsets, "MAX_MEANS_WHEN_GROWING", 20)
+    monkeypatch.setattr(subsets, "MAX_GROWN_SETS", 2)
     return made((2, 3, 2), 2)
 
 
 def test_a_place_without_a_set_learns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     it = growing(monkeypatch)
     assert it.masks.tolist() == [0, 0b100, 0b010, 0b001, subsets.NO_SET, subsets.NO_SET]
-    assert np.diff(it.offsets).tolist() == [1, 2, 3, 2, subsets.MOST_CELLS, subsets.MOST_CELLS]
+    assert np.diff(it.offsets).tolist() == [1, 2, 3, 2, subsets.MAX_CELLS, subsets.MAX_CELLS]
     find_cells(it, 0b111, np.array([1, 2, 1]))
     learn(it, 0, 0b111, 0, 1.0)
     assert not it.pulls[it.offsets[4] :].any()

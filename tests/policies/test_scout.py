@@ -21,7 +21,7 @@ from thrifty.errors import InvalidParameter
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import steps as kernel
 from thrifty.kernels.scout import subsets
-from thrifty.kernels.scout.state import MOST_EVENTS
+from thrifty.kernels.scout.state import MAX_EVENTS
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.problem import Feature, Problem
@@ -57,7 +57,7 @@ def recurring(rounds: int, period: int, *, seed: int = 0) -> World:
 def events_of(policy: Scout) -> list[int]:
     """Return the kinds of the events so far, in order."""
     state = policy._state
-    assert state.happened[0] <= MOST_EVENTS
+    assert state.happened[0] <= MAX_EVENTS
     kinds: list[int] = state.events[: state.happened[0], 1].tolist()
     return kinds
 
@@ -157,9 +157,9 @@ def test_the_twin_where_only_small_sets_fit(seed: int, monkeypatch: pytest.Monke
 
 def few_sets(monkeypatch: pytest.MonkeyPatch, numbers: int) -> None:
     """Make room for so many means, and three larger sets; only Python reads these constants."""
-    monkeypatch.setattr(subsets, "MOST_NUMBERS", numbers)
-    monkeypatch.setattr(subsets, "MOST_NUMBERS_WHEN_GROWING", numbers)
-    monkeypatch.setattr(subsets, "GROWN", 3)
+    monkeypatch.setattr(subsets, "MAX_MEANS", numbers)
+    monkeypatch.setattr(subsets, "MAX_MEANS_WHEN_GROWING", numbers)
+    monkeypatch.setattr(subsets, "MAX_GROWN_SETS", 3)
 
 
 def assert_same_sets(policy: Scout, twin: naive_scout.Scout) -> None:
