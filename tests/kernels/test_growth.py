@@ -23,8 +23,8 @@ from thrifty.kernels.scout.subsets import MAX_CELLS, NO_SET
 repeatable = settings(derandomize=True, deadline=None, max_examples=40)
 
 grow = numba.njit(
-    lambda it, tables, weights, rounds, in_use, most, mean, phi: growth.grow(
-        it, tables, weights, rounds, in_use, most, mean, phi
+    lambda state, tables, weights, rounds, in_use, most, mean, phi: growth.grow(
+        state, tables, weights, rounds, in_use, most, mean, phi
     )
 )
 
@@ -231,17 +231,19 @@ def logs(draw: Any) -> tuple[tuple[int, ...], list[naive_scout.WideRound]]:
 def test_the_best_child_like_the_twin(given: Any) -> None:
     levels, log = given
     n, pieces = len(levels), Pieces(levels, 2)
-    for it in log:
-        pieces.play(it.codes, it.action, it.reward)
+    for round_ in log:
+        pieces.play(round_.codes, round_.action, round_.reward)
     before = dict(zip(pieces.tables.masks.tolist(), pieces.weights.log.tolist(), strict=True))
     place = pieces.grow()
     parent = int(pieces.growth.parents[pieces.growth.book[1]])
     (one,) = (i for i in range(n) if parent >> (n - 1 - i) & 1)
-    totals = [[it.reward for it in log if it.action == a] for a in range(2)]
+    totals = [[round_.reward for round_ in log if round_.action == a] for a in range(2)]
     centres = [(sum(rewards) + 0.5) / (len(rewards) + 1) for rewards in totals]
     children = [tuple(sorted((one, i))) for i in range(n) if i != one]
     leads = naive_scout.leads((one,), children, log, centres)
-    child = sum(1 << (n - 1 - i) for i in max(children, key=lambda it: round(leads[it], 9)))
+    child = sum(
+        1 << (n - 1 - i) for i in max(children, key=lambda members: round(leads[members], 9))
+    )
     assert place == pieces.fixed
     assert max(leads.values()) == pytest.approx(
         leads[tuple(i for i in range(n) if pieces.grown[0] >> (n - 1 - i) & 1)], abs=1e-9

@@ -37,7 +37,7 @@ make_short_list = numba.njit(lambda weights: model_weights.make_short_list(weigh
 
 def made(levels: tuple[int, ...]) -> tuple[subsets.Subsets, model_weights.Weights]:
     tables = subsets.initial(np.array(levels, np.int64), 2, len(levels))
-    sizes = [len(it) for it in naive_scout.sets_that_fit(levels, 2)]
+    sizes = [len(members) for members in naive_scout.sets_that_fit(levels, 2)]
     return tables, model_weights.initial(np.array(sizes), len(levels), len(levels))
 
 
@@ -170,8 +170,8 @@ def rounds(draw: Any) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
     return levels, played
 
 
-def mask(it: naive_scout.Set, n: int) -> int:
-    return sum(1 << (n - 1 - i) for i in it)
+def mask(members: naive_scout.Set, n: int) -> int:
+    return sum(1 << (n - 1 - i) for i in members)
 
 
 @repeatable
@@ -180,16 +180,16 @@ def test_weighing_like_the_twin(given: Any) -> None:
     levels, played = given
     tables, weights = made(levels)
     twin, n = naive_scout.Tables(levels, 2), len(levels)
-    prior = {it: naive_scout.log_prior(len(it), n, n) for it in twin.sets}
+    prior = {members: naive_scout.log_prior(len(members), n, n) for members in twin.sets}
     log_weights = naive_scout.normalised(prior)
     for codes, observed, basis, action, reward, mean, phi in played:
         rest = (mask(basis, n), np.array(codes), action, reward, mean, phi)
         weigh(tables, weights, mask(observed, n), rest)
         gains = {}
-        for it in twin.sets:
-            if naive_scout.between(basis, it, observed):
-                p = naive_scout.clip(twin.mean_in_wide_rounds(it, codes, action, mean))
-                gains[it] = naive_scout.log_likelihood(reward, p) / phi
+        for members in twin.sets:
+            if naive_scout.between(basis, members, observed):
+                p = naive_scout.clip(twin.mean_in_wide_rounds(members, codes, action, mean))
+                gains[members] = naive_scout.log_likelihood(reward, p) / phi
         log_weights = naive_scout.weighed(log_weights, prior, gains)
         twin.learn(basis, observed, codes, action, reward)
         assert weights.log.tolist() == pytest.approx(list(log_weights.values()), abs=1e-8)
@@ -258,7 +258,7 @@ def weights_after(blind_rounds: int, seed: int, edge: float) -> NDArray[np.float
 
 def test_blind_rounds_find_the_feature_that_matters() -> None:
     found = [weights_after(150, seed, 0.3) for seed in range(20)]
-    without = [j for j, it in enumerate(sets_of((2, 2, 2))) if 1 not in it]
+    without = [j for j, members in enumerate(sets_of((2, 2, 2))) if 1 not in members]
     assert np.mean([weights[without].sum() for weights in found]) < 0.05
     assert sum(int(np.argmax(weights)) == 2 for weights in found) >= 16
 

@@ -115,10 +115,12 @@ def test_mean_and_spread_are_those_of_the_payments_since_each_alarm(costs: list[
             stretches.append([cost])
         else:
             stretches[-1].append(cost)
-    squares = sum(float(((np.array(it) - np.mean(it)) ** 2).sum()) for it in stretches)
+    squares = sum(
+        float(((np.array(stretch) - np.mean(stretch)) ** 2).sum()) for stretch in stretches
+    )
     assert book["mean"][0] == pytest.approx(np.mean(stretches[-1]), abs=1e-12)
     assert book["squares"][0] == pytest.approx(squares, abs=1e-12)
-    assert book["deviations"][0] == sum(len(it) - 1 for it in stretches)
+    assert book["deviations"][0] == sum(len(stretch) - 1 for stretch in stretches)
 
 
 @repeatable

@@ -69,7 +69,9 @@ def taught(state: Any) -> set[naive_scout.Set]:
     """Return the sets whose tables hold anything."""
     offsets = state.subsets.offsets
     return {
-        it for j, it in enumerate(SETS) if state.subsets.pulls[offsets[j] : offsets[j + 1]].any()
+        members
+        for j, members in enumerate(SETS)
+        if state.subsets.pulls[offsets[j] : offsets[j + 1]].any()
     }
 
 
@@ -177,7 +179,7 @@ def test_exploring_is_rarer_the_older_the_surer_and_the_dearer() -> None:
 def bought(state: Any) -> list[bool]:
     mask = np.zeros(3, np.bool_)
     explored(state, mask)
-    return [bool(it) for it in mask]
+    return [bool(bought) for bought in mask]
 
 
 def test_features_dearer_than_the_headroom_are_left_out_later() -> None:
@@ -227,7 +229,7 @@ def test_a_probe_buys_the_set_in_use_however_dear() -> None:
 def kept(mask: list[bool], basis: int, most: int, draw: float) -> list[bool]:
     out = np.array(mask)
     keep_some(out, np.int64(basis), most, draw)
-    return [bool(it) for it in out]
+    return [bool(bought) for bought in out]
 
 
 def test_a_wide_round_buys_no_more_than_it_may() -> None:
@@ -341,8 +343,8 @@ def test_of_many_features_probes_are_due_to_what_can_be_gained() -> None:
 def with_pair(place: int = 4, mask: int = 0b110) -> Any:
     """Return a state in which a pair has grown, its place's second set."""
     state = growing(age=50)
-    for it in (0b011, mask):
-        bind(state.subsets, place, it)
+    for grown_set in (0b011, mask):
+        bind(state.subsets, place, grown_set)
     return state
 
 

@@ -54,14 +54,14 @@ def made(
     levels: tuple[int, ...], n_actions: int = 2
 ) -> tuple[subsets.Subsets, model_weights.Weights, WideRounds, Comparison]:
     tables = subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
-    sizes = [len(it) for it in naive_scout.sets_that_fit(levels, n_actions)]
+    sizes = [len(members) for members in naive_scout.sets_that_fit(levels, n_actions)]
     n = len(levels)
     weights = model_weights.initial(np.array(sizes), n, n)
     return tables, weights, wide_rounds.initial(n), set_values.initial(n_actions)
 
 
-def mask(it: naive_scout.Set, n: int) -> int:
-    return sum(1 << (n - 1 - i) for i in it)
+def mask(members: naive_scout.Set, n: int) -> int:
+    return sum(1 << (n - 1 - i) for i in members)
 
 
 # By hand: one feature of two levels, which tells the better of two actions.
@@ -191,19 +191,20 @@ def test_like_the_twin(given: Any) -> None:
         for a in range(3):
             args = (mask(observed, n), np.array(codes), a)
             value, number = predicted(tables, weights, mean, *args)
-            means = {it: twin.mean(it, codes, a, mean) for it in listed}
-            pulls = {it: twin.pulls(it, codes, a) for it in listed}
+            means = {members: twin.mean(members, codes, a, mean) for members in listed}
+            pulls = {members: twin.pulls(members, codes, a) for members in listed}
             assert value == pytest.approx(naive_scout.average(listed, observed, means.__getitem__))
             assert number == pytest.approx(naive_scout.average(listed, observed, pulls.__getitem__))
 
     optimistic = naive_scout.optimistic_means(twin, listed, states, 3, mean)
     reward = {
-        it: naive_scout.value_of_set(listed, optimistic, it)
-        for it in naive_scout.candidates(listed, twin.sets)
+        members: naive_scout.value_of_set(listed, optimistic, members)
+        for members in naive_scout.candidates(listed, twin.sets)
     }
-    price = {it: sum(prices[i] for i in it) for it in reward}
+    price = {members: sum(prices[i] for i in members) for members in reward}
     worth = {
-        it: naive_scout.within_budget(reward[it], price[it], reward[()], budget) for it in reward
+        members: naive_scout.within_budget(reward[members], price[members], reward[()], budget)
+        for members in reward
     }
     best, value = best_set(tables, weights, rounds, comparison, np.array(prices), mean, budget)
     assert value == pytest.approx(max(worth.values()))

@@ -31,7 +31,6 @@ else:
         def finalize(self) -> None:
             """Link the functions that this one calls."""
             for library in dict.fromkeys(self._linking_libraries):
-                self._reload_init.update(library._reload_init)
                 self._final_module.link_in(library._get_module_for_linking(), preserve=True)
             self._finalized = True
 

@@ -115,7 +115,9 @@ class BoundSteps:
 def _address(step: Any, name: str, pointer: StatePointer) -> int:
     """Return the address of the step's machine code, compiled for this type of state."""
     declared = SIGNATURES[name]
-    compiled = step.get_compile_result(declared.return_type(pointer, *declared.args[1:]))
+    arguments = (pointer, *declared.args[1:])
+    step.compile(declared.return_type(*arguments))
+    compiled = step.overloads[arguments]
     address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
     return address
 
