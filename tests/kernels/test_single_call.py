@@ -139,7 +139,7 @@ def test_the_command_compiles_what_it_is_told() -> None:
     thrifty = Path(sys.executable).with_name("thrifty")
     run = subprocess.run([thrifty, "warmup", "uniform", "ucb1"], capture_output=True, text=True)
     assert run.returncode == 0
-    assert run.stdout.startswith("uniform, ucb1: compiled, in ")
+    assert run.stdout.startswith("Compiled uniform, ucb1 to ")
     unknown = subprocess.run([thrifty, "warmup", "ucb2"], capture_output=True, text=True)
     assert unknown.returncode == 2
     assert all(name in unknown.stderr for name in POLICIES)
