@@ -40,7 +40,7 @@ def n_cells(it: Set, levels: Sequence[int]) -> int:
 
 def all_fit(levels: Sequence[int], n_actions: int, most: int | None = None) -> bool:
     """Whether there is room for tables of all sets."""
-    return numbers(levels, n_actions, most or len(levels)) <= tables_of_subsets.MOST_NUMBERS
+    return numbers(levels, n_actions, most or len(levels)) <= tables_of_subsets.MAX_MEANS
 
 
 def numbers(levels: Sequence[int], n_actions: int, most: int) -> int:
@@ -63,7 +63,7 @@ def sets_that_fit(levels: Sequence[int], n_actions: int, most: int | None = None
     """
     largest = min(most or len(levels), len(levels))
     if not all_fit(levels, n_actions, most):
-        room, largest = tables_of_subsets.MOST_NUMBERS_WHEN_GROWING, 1
+        room, largest = tables_of_subsets.MAX_MEANS_WHEN_GROWING, 1
         while numbers(levels, n_actions, largest + 1) <= room:
             largest += 1
     return [it for size in range(largest + 1) for it in combinations(range(len(levels)), size)]
@@ -86,7 +86,7 @@ class Tables:
 
     def __init__(self, levels: Sequence[int], n_actions: int, most: int | None = None) -> None:
         self.fixed = sets_that_fit(levels, n_actions, most)
-        places = 0 if all_fit(levels, n_actions, most) else tables_of_subsets.GROWN
+        places = 0 if all_fit(levels, n_actions, most) else tables_of_subsets.MAX_GROWN_SETS
         self.grown: list[Set | None] = [None] * places
         self.memory = tables_of_subsets.MEMORY
         self.forget()
@@ -165,7 +165,7 @@ def normalised(log_weights: Mapping[Set, float]) -> dict[Set, float]:
 
 
 def clip(p: float) -> float:
-    return min(max(p, likelihood.LEAST), likelihood.MOST)
+    return min(max(p, likelihood.MIN_MEAN), likelihood.MAX_MEAN)
 
 
 def log_likelihood(reward: float, p: float) -> float:
@@ -201,7 +201,7 @@ def short_list(log_weights: Mapping[Set, float]) -> dict[Set, float]:
     best = max(log_weights.values())
     near = [it for it, log in log_weights.items() if it and log > best - model_weights.BAND]
     near.sort(key=lambda it: -log_weights[it])
-    listed = [(), *near[: model_weights.MOST_LISTED - 1]]
+    listed = [(), *near[: model_weights.MAX_LISTED - 1]]
     return {it: math.exp(log_weights[it]) for it in listed}
 
 
@@ -378,9 +378,9 @@ class PriceBook:
         return jumped
 
     def jumps(self, cost: float) -> bool:
-        deviation = math.sqrt(self.squares / self.deviations) + prices.LEAST_SPREAD
+        deviation = math.sqrt(self.squares / self.deviations) + prices.MIN_SPREAD
         step = (cost - self.mean) / (deviation * math.sqrt(1 + 1 / self.seen))
-        step = min(max(step, -prices.LARGEST_STEP), prices.LARGEST_STEP)
+        step = min(max(step, -prices.MAX_STEP), prices.MAX_STEP)
         self.up = max(0.0, self.up + step - prices.SLACK)
         self.down = max(0.0, self.down - step - prices.SLACK)
         return max(self.up, self.down) > prices.ALARM
@@ -512,7 +512,7 @@ class Scout(Twin):
 
     def phi(self, action: int) -> float:
         real, binary = self.spread[action]
-        return min(max(real / binary, likelihood.LEAST_DISPERSION), 1.0)
+        return min(max(real / binary, likelihood.MIN_DISPERSION), 1.0)
 
     @property
     def headroom(self) -> float:
@@ -584,7 +584,7 @@ class Scout(Twin):
             return 1.0
         doubt = 1 - self.certainty
         chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * doubt) / math.sqrt(self.age)
-        chance = max(exploration.LEAST_EPSILON, chance)
+        chance = max(exploration.MIN_EPSILON, chance)
         wide = self.explored()
         price = sum(self.prices[i].mean for i in wide) * min(1.0, self.most / max(1, len(wide)))
         if self.age <= exploration.YOUNG:
@@ -597,15 +597,15 @@ class Scout(Twin):
         cheap = min(1.0, exploration.LOSS / loss) ** exploration.CAUTION if loss > 0 else 1.0
         if self.grows:
             cheap = exploration.GROWING_LOSS / max(loss, exploration.GROWING_LOSS)
-        enough = exploration.HEADROOM * max(loss, exploration.LEAST_LOSS)
+        enough = exploration.HEADROOM * max(loss, exploration.MIN_LOSS)
         if self.grows and enough > exploration.GROWING_HEADROOM:
             enough = exploration.GROWING_HEADROOM
         scope = min(1.0, self.headroom / enough)
         if self.grows and doubt > exploration.CAMPAIGN_DOUBT:
             dear = max(1.0, loss / exploration.CAMPAIGN_LOSS)
             if len(self.log) < exploration.CAMPAIGN * scope / dear:
-                return exploration.MOST_EPSILON
-        chance = min(exploration.MOST_EPSILON, chance * max(exploration.LEAST_MATTERING, matters))
+                return exploration.MAX_EPSILON
+        chance = min(exploration.MAX_EPSILON, chance * max(exploration.MIN_MATTERING, matters))
         return chance * scope * cheap
 
     def probes(self) -> float:
@@ -616,7 +616,7 @@ class Scout(Twin):
         return max(often, exploration.GROWING_PROBES * scope**2 / math.sqrt(self.age))
 
     def choose_features(self) -> tuple[tuple[bool, ...], int]:
-        if self.stale or self.age % steps.REFRESH == 0:
+        if self.stale or self.age % steps.ROUNDS_BETWEEN_CHOICES == 0:
             self.choose_set()
         if self.spent > 0 and self.spent > self.budget * self.rounds:
             return (False,) * len(self.levels), steps.SAVE
@@ -671,7 +671,7 @@ class Scout(Twin):
         drawn = []
         for a in range(self.n_actions):
             mean, number = self.expected(purpose, basis, codes, a)
-            mean = min(max(mean, steps.LEAST_CHANCE), 1 - steps.LEAST_CHANCE)
+            mean = min(max(mean, steps.MIN_CHANCE), 1 - steps.MIN_CHANCE)
             size = number / self.phi(a) + steps.THOMPSON_PULLS
             drawn.append(stream.beta(mean * size, (1 - mean) * size))
         return max(available, key=lambda a: drawn[a])
@@ -699,7 +699,7 @@ class Scout(Twin):
             self.spent += costs[i]
             if self.prices[i].pay(costs[i]):
                 self.probes_due, self.stale = steps.PROBES_AFTER_ALARM, True
-        if self.recall and self.restarts and self.age < steps.RECOGNITION:
+        if self.recall and self.restarts and self.age < steps.RECOGNITION_ROUNDS:
             self.recognise(observed, codes, action, reward)
         if kind != steps.EXPLORE:
             self.judge(purpose, basis, codes, action, reward)
@@ -717,7 +717,7 @@ class Scout(Twin):
         self.age += 1
         self.rounds += 1
         grown = tables_of_subsets.MEMORY_OF_AGE * self.age
-        longest = tables_of_subsets.MOST_MEMORY
+        longest = tables_of_subsets.MAX_MEMORY
         self.tables.memory = sorted([tables_of_subsets.MEMORY, grown, longest])[1]
 
     def learn_wide(
@@ -732,7 +732,7 @@ class Scout(Twin):
         self.tables.learn(basis, observed, codes, action, reward)
         self.last_states = [codes, *self.last_states][: set_values.STATES]
         self.log.append(WideRound(codes, basis, action, reward))
-        self.log = self.log[-wide_rounds.MOST_ROUNDS :]
+        self.log = self.log[-wide_rounds.MAX_ROUNDS :]
         self.wide_rounds += 1
         if self.grows:
             self.grow()
@@ -743,7 +743,10 @@ class Scout(Twin):
         if not self.parents:
             if self.wide_rounds < self.rounds_when_grown:
                 self.rounds_when_grown = 0
-            if self.wide_rounds < growth.MORE_ROUNDS * self.rounds_when_grown + growth.A_FEW:
+            if (
+                self.wide_rounds
+                < growth.GROWTH_INTERVAL * self.rounds_when_grown + growth.MIN_EXTRA_ROUNDS
+            ):
                 return
             self.rounds_when_grown = self.wide_rounds
             self.parents = self.heaviest()
@@ -760,7 +763,7 @@ class Scout(Twin):
         for it in self.tables.sets:
             if len(it) >= largest:
                 by_weight[self.log_weights[it]] = it
-        return [by_weight[log] for log in sorted(by_weight, reverse=True)][: growth.PARENTS]
+        return [by_weight[log] for log in sorted(by_weight, reverse=True)][: growth.MAX_PARENTS]
 
     def let_grow(self, parent: Set) -> None:
         """Give tables to the child that would have predicted best, if it is heavy enough."""
@@ -769,7 +772,7 @@ class Scout(Twin):
         children = [
             it
             for it in children
-            if n_cells(it, self.levels) <= tables_of_subsets.MOST_CELLS
+            if n_cells(it, self.levels) <= tables_of_subsets.MAX_CELLS
             and it not in self.tables.sets
         ]
         if not children:
@@ -817,10 +820,10 @@ class Scout(Twin):
 
     def judge(self, purpose: int, basis: Set, codes: Codes, action: int, reward: float) -> None:
         mean, number = self.expected(purpose, basis, codes, action)
-        if number < steps.ENOUGH_TO_JUDGE:
+        if number < steps.MIN_PULLS_TO_JUDGE:
             return
         p, phi = clip(mean), self.phi(action)
-        if number >= steps.ENOUGH_FOR_SPREAD:
+        if number >= steps.MIN_PULLS_FOR_SPREAD:
             spread = self.spread[action]
             spread[0] += likelihood.RATE * ((reward - p) ** 2 - spread[0])
             spread[1] += likelihood.RATE * (p * (1 - p) - spread[1])
@@ -843,7 +846,7 @@ class Scout(Twin):
         self.restarts += 1
         for regime in self.regimes:
             regime.evidence, regime.dropped = 0.0, False
-        if self.age > regimes.OLD_ENOUGH:
+        if self.age > regimes.MIN_AGE_TO_STORE:
             self.regimes = self.regimes[-(regimes.SLOTS - 1) :]
             self.regimes.append(
                 Regime(
@@ -871,8 +874,12 @@ class Scout(Twin):
                 theirs = regime.explains(observed, codes, action)
                 gain = log_likelihood(reward, theirs) - log_likelihood(reward, p)
                 regime.evidence += gain / self.phi(action)
-                regime.dropped = regime.evidence < regimes.TOO_LITTLE
-        clear = [it for it in self.regimes if not it.dropped and it.evidence > regimes.ENOUGH]
+                regime.dropped = regime.evidence < regimes.EVIDENCE_TO_DROP
+        clear = [
+            it
+            for it in self.regimes
+            if not it.dropped and it.evidence > regimes.EVIDENCE_TO_RESTORE
+        ]
         if clear:
             self.restore(max(clear, key=lambda it: it.evidence))
 
@@ -892,6 +899,6 @@ class Scout(Twin):
         self.calm_down()
         if self.grows:
             self.listed, self.in_use = short_list(self.log_weights), ()
-        self.age = max(self.age, min(regime.age, steps.MOST_AGE_RESTORED))
+        self.age = max(self.age, min(regime.age, steps.MAX_RESTORED_AGE))
         self.stale = True
         self.restored += 1

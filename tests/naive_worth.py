@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.kernels.shared.out_of_fold import LEAST_RHO, MOST_RHO
+from thrifty.kernels.shared.out_of_fold import MAX_RHO, MIN_RHO
 
 Cell = tuple[int, ...]
 Floats = NDArray[np.float64]
@@ -84,7 +84,7 @@ def dispersion(counts: dict[Cell, Floats], parents: dict[Cell, Floats]) -> float
         remainder = 1 - n / whole
         beyond += float(((count - n * share) ** 2 - n * remainder * variance).sum())
         scale += float((n * (n - 1) * remainder * variance).sum())
-    return min(max(beyond / scale, LEAST_RHO), MOST_RHO) if scale > 0 else LEAST_RHO
+    return min(max(beyond / scale, MIN_RHO), MAX_RHO) if scale > 0 else MIN_RHO
 
 
 def learned_actions(

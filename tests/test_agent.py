@@ -145,8 +145,8 @@ def test_a_stepwise_case_is_saved_between_its_steps(tmp_path: Path) -> None:
     agent.save(tmp_path / "a")
     again = Agent.load(tmp_path / "a", policy=InSteps)
     assert again.case(case.id) == case
-    for it in (agent, again):
-        it.tell(it.observe(case, {"form": "c"}, {"form": 0.25}), 0.5)
+    for one in (agent, again):
+        one.tell(one.observe(case, {"form": "c"}, {"form": 0.25}), 0.5)
     assert agent.explain(case) == again.explain(case)
     assert memory(agent) == memory(again)
 
@@ -414,11 +414,11 @@ def test_what_a_specification_demands_is_saved(tmp_path: Path) -> None:
     spec = PolicySpec("thyroid", "linucb", BLOOD, free=("sex",))
     agent = Agent.from_spec(spec)
     agent.save(tmp_path / "a")
-    for it in (agent, Agent.load(tmp_path / "a")):
+    for one in (agent, Agent.load(tmp_path / "a")):
         with pytest.raises(InvalidField, match=r"^free\.sex"):
-            it.ask()
+            one.ask()
         with pytest.raises(InvalidField, match="at most 20000"):
-            it.observe(it.ask(free={"sex": "f"}), {"TSH": 1.0}, {"TSH": 1e6})
+            one.observe(one.ask(free={"sex": "f"}), {"TSH": 1.0}, {"TSH": 1e6})
 
 
 def test_prices_in_force_are_saved(tmp_path: Path) -> None:

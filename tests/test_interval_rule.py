@@ -51,28 +51,30 @@ CHANCES = {
 """With which chance action 0 is taken in each state, for every basis."""
 
 
-def mean_reward(it: naive_scout.Set, values: naive.Codes, action: int, chances: Floats) -> float:
+def mean_reward(
+    features: naive_scout.Set, values: naive.Codes, action: int, chances: Floats
+) -> float:
     """Return the mean of the rewards that this action got where psi_J has these values."""
     table = np.array(WORLD.truth.rewards[0])[action]
     taken = chances if action == 0 else 1 - chances
     mass = total = 0.0
     for k, x in enumerate(product((0, 1), repeat=2)):
-        if all(x[i] == value for i, value in zip(it, values, strict=True)):
+        if all(x[i] == value for i, value in zip(features, values, strict=True)):
             share = WORLD.truth.probabilities[k] * taken[x]
             mass, total = mass + share, total + share * table.ravel()[k]
     return float(total / mass)
 
 
-def truth(it: naive_scout.Set, values: naive.Codes, action: int) -> float:
+def truth(features: naive_scout.Set, values: naive.Codes, action: int) -> float:
     """Return r(a, psi_J): all states that agree count by their probability alone."""
-    return mean_reward(it, values, action, np.ones((2, 2)) / 2)
+    return mean_reward(features, values, action, np.ones((2, 2)) / 2)
 
 
 def cells() -> list[naive_scout.Cell]:
     return [
-        (it, values, action)
-        for it in SETS
-        for values in product((0, 1), repeat=len(it))
+        (features, values, action)
+        for features in SETS
+        for values in product((0, 1), repeat=len(features))
         for action in (0, 1)
     ]
 
@@ -102,11 +104,11 @@ def estimates(
     interval = (np.int64(MASKS[taught_from]), np.int64(0b11))
     teach(tables, replay.contexts, actions, replay.rewards, interval)
     found = {}
-    for it, values, action in cells():
+    for features, values, action in cells():
         place = sum(value << k for k, value in enumerate(values))
-        row = int(tables.offsets[SETS.index(it)]) + place
+        row = int(tables.offsets[SETS.index(features)]) + place
         number = int(tables.wide_pulls[row, action])
-        found[it, values, action] = (number, float(tables.wide_sums[row, action]))
+        found[features, values, action] = (number, float(tables.wide_sums[row, action]))
     return found
 
 
@@ -125,7 +127,9 @@ def test_from_the_basis_up_every_table_is_unbiased(basis: naive_scout.Set) -> No
         if number:
             assert could_be(number, total, truth(*cell)), cell
             compared += 1
-    assert compared == sum(2 ** (len(it) + 1) for it in SETS if set(basis) <= set(it))
+    assert compared == sum(
+        2 ** (len(features) + 1) for features in SETS if set(basis) <= set(features)
+    )
 
 
 def test_below_the_basis_tables_are_biased_by_as_much_as_can_be_computed() -> None:
@@ -175,13 +179,13 @@ def residuals() -> dict[tuple[str, naive_scout.Set, str], tuple[int, float, floa
         kind = names[purchase.purpose % steps.KINDS]
         in_use = SETS[purchase.purpose // steps.KINDS]
         basis = {"explore": (), "probe": in_use, "exploit": observed}[kind]
-        for it in SETS:
-            if set(it) <= set(observed):
-                side = "inside" if naive_scout.between(basis, it, observed) else "outside"
-                mean = truth(it, tuple(state[i] for i in it), action)
-                number, total, variance = found.get((kind, it, side), (0, 0.0, 0.0))
+        for features in SETS:
+            if set(features) <= set(observed):
+                side = "inside" if naive_scout.between(basis, features, observed) else "outside"
+                mean = truth(features, tuple(state[i] for i in features), action)
+                number, total, variance = found.get((kind, features, side), (0, 0.0, 0.0))
                 variance += mean * (1 - mean)
-                found[kind, it, side] = (number + 1, total + reward - mean, variance)
+                found[kind, features, side] = (number + 1, total + reward - mean, variance)
         policy.update(seen, action, reward)
     return found
 
@@ -193,9 +197,9 @@ def largest_sum(variance: float) -> float:
 
 
 def test_what_scout_learns_by_the_rule_is_a_martingale_about_the_truth() -> None:
-    inside = {key: it for key, it in residuals().items() if key[2] == "inside"}
+    inside = {key: features for key, features in residuals().items() if key[2] == "inside"}
     assert {kind for kind, _, _ in inside} == {"exploit", "explore", "probe"}
-    assert {it for kind, it, _ in inside if kind == "explore"} == set(SETS)
+    assert {features for kind, features, _ in inside if kind == "explore"} == set(SETS)
     for key, (_, total, variance) in inside.items():
         assert abs(total) < largest_sum(variance), key
 

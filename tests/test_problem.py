@@ -105,7 +105,7 @@ def test_a_number_is_cut_at_its_edges() -> None:
     age = Feature.number("age", edges=(18, 30, 45, 70))
     assert age.levels == ("up to 18", "18 to 30", "30 to 45", "45 to 70", "over 70")
     assert age.ordered
-    found = [age.code(it) for it in (-5, 18, 18.5, 30, 70, 1e9, "18 to 30")]
+    found = [age.code(value) for value in (-5, 18, 18.5, 30, 70, 1e9, "18 to 30")]
     assert found == [0, 0, 1, 1, 3, 4, 1]
     with pytest.raises(UnknownName, match="no level for missing values"):
         age.code(None)
@@ -114,7 +114,7 @@ def test_a_number_is_cut_at_its_edges() -> None:
 def test_a_missing_value_is_a_level_of_its_own() -> None:
     tsh = Feature.number("TSH", edges=(0.3, 6), missing=True)
     assert tsh.levels[-1] == tsh.missing == "(missing)"
-    assert [tsh.code(it) for it in (None, math.nan, "(missing)", 7)] == [3, 3, 3, 2]
+    assert [tsh.code(value) for value in (None, math.nan, "(missing)", 7)] == [3, 3, 3, 2]
     named = Feature.number("TSH", edges=(6,), levels=("low", "high"), missing="not taken")
     assert named.levels == ("low", "high", "not taken")
 
@@ -230,4 +230,4 @@ def test_equal_problems_have_equal_hashes() -> None:
 
 def test_a_number_beyond_all_floats_keeps_its_sign() -> None:
     age = Feature.number("age", edges=(18, 30))
-    assert [age.code(it) for it in (-(10**400), 10**400)] == [0, 2]
+    assert [age.code(value) for value in (-(10**400), 10**400)] == [0, 2]

@@ -391,7 +391,7 @@ class Agent:
     def _close(self, record: CaseRecord, end: str) -> None:
         record.close(end)
         self._closed[int(record.id)] = self._open.pop(int(record.id))
-        if len(self._closed) > self._keep:
+        if len(self._closed) > self._keep:  # a dict is ordered, so the first one is the oldest
             del self._closed[next(iter(self._closed))]
 
     def __repr__(self) -> str:

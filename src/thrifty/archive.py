@@ -148,7 +148,7 @@ def _unpack(path: Path, data: bytes) -> dict[str, bytes]:
     if not data.endswith(_TAIL):
         raise _damaged(path, "its end is missing or something was added to it")
     if len(members) != len(names) or _MANIFEST not in members:
-        raise _damaged(path, "its manifest is missing or a member stands twice")
+        raise _damaged(path, "its manifest is missing or a member occurs twice")
     return members
 
 

@@ -153,7 +153,8 @@ def _from_reward(problem: Problem, action: int, reward: float | None) -> tuple[f
         raise InvalidField("reward", "report the reward in money, or the outcome.")
     if problem.outcomes is not None:
         possible = _outcomes_of(problem, action, reward)
-        paid = problem.outcomes.reward(action, possible[0])  # without the last digits of a sum
+        # The amount of the table: the reported one may contain rounding errors.
+        paid = problem.outcomes.reward(action, possible[0])
         return paid, possible[0] if len(possible) == 1 else None
     try:
         return problem.rewards.require(reward), None

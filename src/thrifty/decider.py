@@ -62,6 +62,7 @@ class Decider:
         reasons = None
         if step == 0 or policy.stepwise:
             self._draw_for(case, FEATURES, step)
+            # None instead of an empty observation saves the policy its validation.
             purchase = policy.choose_features(scaled if step or seen.mask.any() else None)
             reasons = policy.reasons(purchase, scaled)
             # For a few features a list is several times as fast as numpy.flatnonzero.

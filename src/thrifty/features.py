@@ -140,7 +140,7 @@ class Feature:
         UnknownName
             If no level fits the value.
         """
-        try:
+        try:  # a level's name, the usual case, needs one lookup
             return self._codes[value]
         except (KeyError, TypeError):
             return self._code(value)

@@ -52,7 +52,7 @@ def play(policy: Policy, environment: Environment, *, rounds: int | None = None)
     costs = np.zeros(rounds)
     environment.reset(seed=None)
     price_list = getattr(environment, "price_list", None) if policy.reads_price_list else None
-    outcome = getattr(environment, "outcome", lambda: None)
+    outcome = getattr(environment, "outcome", lambda: None)  # optional in the interface
     for t in range(rounds):
         if price_list is not None:
             policy.read_price_list(price_list())

@@ -127,6 +127,7 @@ class Policy(ABC):
                 f"{type(self).__name__} chose a mask of shape {purchase.mask.shape} for "
                 f"{self.problem.n_features} features: it must hold one entry per feature."
             )
+        # The usual case: there is nothing to remove and nothing to add.
         if known is self._nothing_known and not self._has_bundles:
             return purchase
         return Purchase.unchecked(self._sales.sold(purchase.mask, known.settled), purchase.purpose)
@@ -288,6 +289,7 @@ class Policy(ABC):
 
     def _require_observation(self, observation: Observation) -> None:
         require_instance(observation, Observation, "observation")
+        # Plain lists and a tuple: for a few features that is faster than comparing arrays.
         codes, levels = observation.codes, self._levels
         if codes.size != len(levels):
             raise InvalidObservation(

@@ -134,6 +134,7 @@ def restore_policy(
         )
     make = policy_named(saved["name"]) if factory is None else factory
     try:
+        # Any seed will do: the state of the generator is restored below.
         policy = make(problem, seed=0, **saved["parameters"])
         policy.set_state(state)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

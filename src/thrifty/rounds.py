@@ -34,6 +34,7 @@ def _whole_purpose(purpose: int, error: type[InvalidInput]) -> int:
     return int(purpose)
 
 
+# Records are shared between policies, environments and logs, so their arrays must not change.
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array

@@ -65,10 +65,13 @@ def test_the_oracle_has_no_regret(name: str) -> None:
 @pytest.mark.parametrize("name", BUYING)
 def test_looking_is_worth_its_price(name: str) -> None:
     truths = [EVERY[name](seed, rounds=ROUNDS).truth for seed in range(8)]
-    more = [mean_of_plans(it, it.oracle_plan.gains) - blind_gain(it) for it in truths]
+    more = [mean_of_plans(truth, truth.oracle_plan.gains) - blind_gain(truth) for truth in truths]
     assert min(more) >= -1e-12
     assert np.mean(more) >= (0.03 if name.endswith("dear-noisy-prices") else 0.05)
-    bought = [mean_of_plans(it, it.oracle_plan.masks.max(axis=1).astype(np.int64)) for it in truths]
+    bought = [
+        mean_of_plans(truth, truth.oracle_plan.masks.max(axis=1).astype(np.int64))
+        for truth in truths
+    ]
     assert np.mean(bought) >= 0.5
 
 
@@ -144,8 +147,8 @@ def relevant_in(truth: Truth, piece: int) -> list[int]:
 def test_three_features_decide_in_a_random_table() -> None:
     truth = families.random_tables(1, n_features=8, rounds=ROUNDS).truth
     sets = [relevant_in(truth, piece) for piece in range(5)]
-    assert {len(it) for it in sets} == {3}
-    assert len({tuple(it) for it in sets}) > 1
+    assert {len(features) for features in sets} == {3}
+    assert len({tuple(features) for features in sets}) > 1
 
 
 def test_xor_tells_nothing_by_halves() -> None:

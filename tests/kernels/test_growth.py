@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 import naive_scout
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import growth, model_weights, subsets, wide_rounds
-from thrifty.kernels.scout.growth import A_FEW, MORE_ROUNDS
+from thrifty.kernels.scout.growth import GROWTH_INTERVAL, MIN_EXTRA_ROUNDS
 from thrifty.kernels.scout.model_weights import PRIOR_PULLS
-from thrifty.kernels.scout.subsets import MOST_CELLS, NO_SET
+from thrifty.kernels.scout.subsets import MAX_CELLS, NO_SET
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=40)
 
 grow = numba.njit(
-    lambda it, tables, weights, rounds, in_use, most, mean, phi: growth.grow(
-        it, tables, weights, rounds, in_use, most, mean, phi
+    lambda state, tables, weights, rounds, in_use, most, mean, phi: growth.grow(
+        state, tables, weights, rounds, in_use, most, mean, phi
     )
 )
 
@@ -35,7 +35,7 @@ def _play(tables: Any, weights: Any, rounds: Any, codes: Any, action: int, rewar
     subsets.find_cells(tables, observed, codes)
     model_weights.weigh(tables, weights, 0, observed, action, reward, 0.5, 1.0)
     subsets.learn(tables, 0, observed, action, reward)
-    wide_rounds.write_down(rounds, codes, observed, 0, action, reward)
+    wide_rounds.record_round(rounds, codes, observed, 0, action, reward)
 
 
 play = numba.njit(_play)
@@ -47,9 +47,9 @@ class Pieces:
 
     def __init__(self, levels: tuple[int, ...], n_actions: int = 1, places: int = 3) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(subsets, "MOST_NUMBERS", 1)
-            patch.setattr(subsets, "MOST_NUMBERS_WHEN_GROWING", 1)
-            patch.setattr(subsets, "GROWN", places)
+            patch.setattr(subsets, "MAX_MEANS", 1)
+            patch.setattr(subsets, "MAX_MEANS_WHEN_GROWING", 1)
+            patch.setattr(subsets, "MAX_GROWN_SETS", places)
             self.tables = subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
         n = len(levels)
         sizes = np.array([0] + [1] * n + [NONE] * places)
@@ -75,7 +75,7 @@ class Pieces:
 # By hand: two features of two levels, rewards of 1 where they differ.
 
 
-def differing(rounds: int = 2 * A_FEW) -> Pieces:
+def differing(rounds: int = 2 * MIN_EXTRA_ROUNDS) -> Pieces:
     pieces = Pieces((2, 2))
     for t in range(rounds):
         codes = (t % 2, t // 2 % 2)
@@ -100,14 +100,14 @@ def score_by_hand(pieces: Pieces, features: tuple[int, ...], rounds: int) -> flo
 
 
 def test_nobody_grows_before_there_are_a_few_rounds() -> None:
-    pieces = differing(A_FEW - 1)
+    pieces = differing(MIN_EXTRA_ROUNDS - 1)
     assert pieces.grow() == NONE
     pieces.play((0, 1), 0, 1.0)
     assert pieces.grow() == pieces.fixed
 
 
 def test_a_child_begins_with_the_weight_that_it_would_have_had() -> None:
-    n = 2 * A_FEW
+    n = 2 * MIN_EXTRA_ROUNDS
     pieces = differing(n)
     pieces.weights.log[: pieces.fixed] = np.log([0.2, 0.3, 0.5])
     place = pieces.grow()
@@ -133,16 +133,16 @@ def test_a_child_knows_what_the_log_teaches() -> None:
 def test_one_parent_grows_at_a_time_and_then_more_rounds_are_needed() -> None:
     pieces = Pieces((2,) * 3)
     rng = np.random.default_rng(0)
-    for _ in range(A_FEW):
+    for _ in range(MIN_EXTRA_ROUNDS):
         pieces.play(tuple(rng.integers(0, 2, 3).tolist()), 0, float(rng.random()))
     pieces.weights.log[1:4] = [-1.0, -2.0, -3.0]
     for left in (2, 1, 0):
         pieces.grow()
-        assert pieces.growth.book.tolist() == [A_FEW, left]
-    needed = math.ceil(MORE_ROUNDS * A_FEW + A_FEW)
-    for _ in range(needed - A_FEW):
+        assert pieces.growth.book.tolist() == [MIN_EXTRA_ROUNDS, left]
+    needed = math.ceil(GROWTH_INTERVAL * MIN_EXTRA_ROUNDS + MIN_EXTRA_ROUNDS)
+    for _ in range(needed - MIN_EXTRA_ROUNDS):
         assert pieces.grow() == NONE
-        assert pieces.growth.book.tolist() == [A_FEW, 0]
+        assert pieces.growth.book.tolist() == [MIN_EXTRA_ROUNDS, 0]
         pieces.play(tuple(rng.integers(0, 2, 3).tolist()), 0, float(rng.random()))
     pieces.grow()
     assert pieces.growth.book[0] == needed
@@ -150,7 +150,7 @@ def test_one_parent_grows_at_a_time_and_then_more_rounds_are_needed() -> None:
 
 def test_of_sets_that_weigh_the_same_one_is_a_parent() -> None:
     pieces = Pieces((2,) * 4)
-    for _ in range(A_FEW):
+    for _ in range(MIN_EXTRA_ROUNDS):
         pieces.play((0, 0, 0, 0), 0, 0.5)
     pieces.weights.log[1:5] = [-1.0, -2.0, -2.0, -3.0]
     pieces.grow()
@@ -162,16 +162,16 @@ def test_after_a_restart_a_few_rounds_suffice_again() -> None:
     while pieces.growth.book[0] == 0 or pieces.growth.book[1] > 0:
         pieces.grow()
     close(pieces.rounds)
-    for t in range(A_FEW):
+    for t in range(MIN_EXTRA_ROUNDS):
         assert pieces.grow() == NONE
         pieces.play((t % 2, 0), 0, 0.5)
     pieces.grow()
-    assert pieces.growth.book[0] == A_FEW
+    assert pieces.growth.book[0] == MIN_EXTRA_ROUNDS
 
 
 def test_the_lightest_loses_its_place_unless_it_is_in_use() -> None:
     pieces = Pieces((2, 2, 2), places=2)
-    for t in range(3 * A_FEW):
+    for t in range(3 * MIN_EXTRA_ROUNDS):
         codes = (t % 2, t // 2 % 2, t // 4 % 2)
         pieces.play(codes, 0, float(codes[0] != codes[1]))
     tables, weights = pieces.tables, pieces.weights
@@ -184,7 +184,7 @@ def test_the_lightest_loses_its_place_unless_it_is_in_use() -> None:
 
 def test_a_child_lighter_than_all_gets_no_place() -> None:
     pieces = Pieces((2, 2, 2), places=1)
-    for t in range(A_FEW):
+    for t in range(MIN_EXTRA_ROUNDS):
         pieces.play((t % 2, 0, 0), 0, 0.5)
     pieces.tables.masks[4], pieces.weights.log[4] = 0b111, 5.0
     assert [pieces.grow() for _ in range(3)] == [NONE] * 3
@@ -198,9 +198,9 @@ def test_no_set_gets_more_than_the_most_features() -> None:
 
 
 def test_a_parent_of_too_many_partial_states_does_not_grow() -> None:
-    pieces = Pieces((MOST_CELLS + 1, 2, MOST_CELLS // 2))
+    pieces = Pieces((MAX_CELLS + 1, 2, MAX_CELLS // 2))
     rng = np.random.default_rng(0)
-    for _ in range(A_FEW):
+    for _ in range(MIN_EXTRA_ROUNDS):
         pieces.play(tuple(rng.integers(0, pieces.levels).tolist()), 0, float(rng.random()))
     pieces.weights.log[1:4] = [-1.0, -2.0, -3.0]  # else the first would tie with the last
     for left in (2, 1, 0):
@@ -208,7 +208,7 @@ def test_a_parent_of_too_many_partial_states_does_not_grow() -> None:
         assert pieces.growth.book[1] == left
     assert pieces.growth.parents[0] == 0b100
     assert pieces.grown == [0b011, NO_SET, NO_SET]
-    assert len(pieces.growth.pulls) == MOST_CELLS
+    assert len(pieces.growth.pulls) == MAX_CELLS
 
 
 # The twin.
@@ -218,7 +218,7 @@ def test_a_parent_of_too_many_partial_states_does_not_grow() -> None:
 def logs(draw: Any) -> tuple[tuple[int, ...], list[naive_scout.WideRound]]:
     levels = draw(st.lists(st.integers(1, 3), min_size=2, max_size=4).map(tuple))
     played = []
-    for _ in range(draw(st.integers(A_FEW, 20))):
+    for _ in range(draw(st.integers(MIN_EXTRA_ROUNDS, 20))):
         codes = tuple(draw(st.integers(0, n - 1)) for n in levels)
         played.append(
             naive_scout.WideRound(codes, (), draw(st.integers(0, 1)), draw(st.floats(0, 1)))
@@ -231,17 +231,19 @@ def logs(draw: Any) -> tuple[tuple[int, ...], list[naive_scout.WideRound]]:
 def test_the_best_child_like_the_twin(given: Any) -> None:
     levels, log = given
     n, pieces = len(levels), Pieces(levels, 2)
-    for it in log:
-        pieces.play(it.codes, it.action, it.reward)
+    for round_ in log:
+        pieces.play(round_.codes, round_.action, round_.reward)
     before = dict(zip(pieces.tables.masks.tolist(), pieces.weights.log.tolist(), strict=True))
     place = pieces.grow()
     parent = int(pieces.growth.parents[pieces.growth.book[1]])
     (one,) = (i for i in range(n) if parent >> (n - 1 - i) & 1)
-    totals = [[it.reward for it in log if it.action == a] for a in range(2)]
+    totals = [[round_.reward for round_ in log if round_.action == a] for a in range(2)]
     centres = [(sum(rewards) + 0.5) / (len(rewards) + 1) for rewards in totals]
     children = [tuple(sorted((one, i))) for i in range(n) if i != one]
     leads = naive_scout.leads((one,), children, log, centres)
-    child = sum(1 << (n - 1 - i) for i in max(children, key=lambda it: round(leads[it], 9)))
+    child = sum(
+        1 << (n - 1 - i) for i in max(children, key=lambda members: round(leads[members], 9))
+    )
     assert place == pieces.fixed
     assert max(leads.values()) == pytest.approx(
         leads[tuple(i for i in range(n) if pieces.grown[0] >> (n - 1 - i) & 1)], abs=1e-9

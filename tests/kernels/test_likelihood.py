@@ -13,14 +13,14 @@ from thrifty.kernels.scout import likelihood
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 
-clipped = numba.njit(lambda p: likelihood.clipped(p))
+clip_mean = numba.njit(lambda p: likelihood.clip_mean(p))
 log_likelihood = numba.njit(lambda reward, p: likelihood.log_likelihood(reward, p))
 log_ratio = numba.njit(lambda reward, p, other: likelihood.log_ratio(reward, p, other))
 note_spread = numba.njit(lambda spread, reward, p: likelihood.note_spread(spread, 1, reward, p))
 dispersion = numba.njit(lambda spread: likelihood.dispersion(spread, 1))
 largest_dispersion = numba.njit(lambda spread: likelihood.largest_dispersion(spread))
 
-CHANCES = st.floats(likelihood.LEAST, likelihood.MOST)
+CHANCES = st.floats(likelihood.MIN_MEAN, likelihood.MAX_MEAN)
 REWARDS = st.floats(0, 1)
 
 
@@ -32,15 +32,15 @@ def test_the_likelihood_of_a_coin() -> None:
 
 
 def test_means_are_kept_away_from_certainty() -> None:
-    assert clipped(0.0) == likelihood.LEAST
-    assert clipped(1.0) == likelihood.MOST
-    assert clipped(0.3) == 0.3
+    assert clip_mean(0.0) == likelihood.MIN_MEAN
+    assert clip_mean(1.0) == likelihood.MAX_MEAN
+    assert clip_mean(0.3) == 0.3
 
 
 @repeatable
 @given(REWARDS, CHANCES, CHANCES)
 def test_like_the_twin(reward: float, p: float, other: float) -> None:
-    assert clipped(p) == naive_scout.clip(p)
+    assert clip_mean(p) == naive_scout.clip(p)
     ratio = naive_scout.log_likelihood(reward, p) - naive_scout.log_likelihood(reward, other)
     assert log_ratio(reward, p, other) == pytest.approx(ratio, abs=1e-12)
     assert log_ratio(reward, p, other) == pytest.approx(-log_ratio(reward, other, p), abs=1e-12)
@@ -73,14 +73,14 @@ def test_the_running_means_fade_at_their_rate() -> None:
     kept = (1 - likelihood.RATE) ** rounds
     expected = kept * start[0] / (kept * start[1] + (1 - kept) / 4)
     found = spread_of([0.5] * rounds, 0.5)
-    assert found == pytest.approx(max(expected, likelihood.LEAST_DISPERSION))
+    assert found == pytest.approx(max(expected, likelihood.MIN_DISPERSION))
 
 
 def test_the_dispersion_stays_within_its_bounds() -> None:
     def of(real: float, binary: float) -> float:
         return float(dispersion(np.array([[0.05, 0.05], [real, binary]])))
 
-    assert of(0.0, 0.2) == likelihood.LEAST_DISPERSION
+    assert of(0.0, 0.2) == likelihood.MIN_DISPERSION
     assert of(0.3, 0.2) == 1.0
     assert of(0.1, 0.2) == 0.5
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import naive_scout
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import model_weights, subsets
-from thrifty.kernels.scout.model_weights import MOST_LISTED, PRIOR_PULLS, SHARE, TEMPER
+from thrifty.kernels.scout.model_weights import MAX_LISTED, PRIOR_PULLS, SHARE, TEMPER
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 
@@ -32,12 +32,12 @@ weigh = numba.njit(_weigh)
 temper = numba.njit(lambda weights: model_weights.temper(weights))
 normalise = numba.njit(lambda weights: model_weights.normalise(weights))
 take_priors = numba.njit(lambda weights, tables: model_weights.take_priors(weights, tables))
-make_list = numba.njit(lambda weights: model_weights.make_list(weights))
+make_short_list = numba.njit(lambda weights: model_weights.make_short_list(weights))
 
 
 def made(levels: tuple[int, ...]) -> tuple[subsets.Subsets, model_weights.Weights]:
     tables = subsets.initial(np.array(levels, np.int64), 2, len(levels))
-    sizes = [len(it) for it in naive_scout.sets_that_fit(levels, 2)]
+    sizes = [len(members) for members in naive_scout.sets_that_fit(levels, 2)]
     return tables, model_weights.initial(np.array(sizes), len(levels), len(levels))
 
 
@@ -69,9 +69,9 @@ def test_of_many_features_the_prior_knows_sizes_that_have_no_place_yet() -> None
 
 
 def test_grown_sets_take_the_priors_of_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subsets, "MOST_NUMBERS", 15)
-    monkeypatch.setattr(subsets, "MOST_NUMBERS_WHEN_GROWING", 15)
-    monkeypatch.setattr(subsets, "GROWN", 2)
+    monkeypatch.setattr(subsets, "MAX_MEANS", 15)
+    monkeypatch.setattr(subsets, "MAX_MEANS_WHEN_GROWING", 15)
+    monkeypatch.setattr(subsets, "MAX_GROWN_SETS", 2)
     tables = subsets.initial(np.array([2, 2, 2]), 1, 3)
     weights = model_weights.initial(np.array([0, 1, 1, 1, NONE, NONE]), 3, 3)
     assert tables.masks.tolist() == [0, 0b100, 0b010, 0b001, NONE, NONE]
@@ -106,7 +106,7 @@ def test_tables_that_predict_the_same_keep_their_weights() -> None:
 
 def test_one_feature_that_tells_everything() -> None:
     # Eight blind rewards of 1 in state 1 and eight of 0 in state 0, and another 1 in state 1: the
-    # empty set predicts (8 + 1/2)/(16 + 1), the feature 8 of 8, shrunk towards that.
+    # empty set predicts (8 + 1/2)/(16 + 1), the feature 8 of 8, shrunk_mean towards that.
     tables, weights = made((2,))
     tables.wide_pulls[:, 0] = [16, 8, 8]
     tables.wide_sums[:, 0] = [8, 0, 8]
@@ -142,11 +142,11 @@ def test_the_short_list() -> None:
     _, weights = made((2, 2))
     weights.log[:] = [-9.0, -1.0, -2.0, -0.5]
     weights.log[0] = -0.5 - 2 * model_weights.BAND
-    assert make_list(weights) == pytest.approx(math.exp(-0.5))
+    assert make_short_list(weights) == pytest.approx(math.exp(-0.5))
     assert weights.listed[: weights.length[0]].tolist() == [0, 3, 1, 2]
     assert weights.shares[:4].tolist() == pytest.approx(np.exp(weights.log[[0, 3, 1, 2]]).tolist())
     weights.log[2] = -0.5 - model_weights.BAND
-    make_list(weights)
+    make_short_list(weights)
     assert weights.listed[: weights.length[0]].tolist() == [0, 3, 1]
 
 
@@ -170,8 +170,8 @@ def rounds(draw: Any) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
     return levels, played
 
 
-def mask(it: naive_scout.Set, n: int) -> int:
-    return sum(1 << (n - 1 - i) for i in it)
+def mask(members: naive_scout.Set, n: int) -> int:
+    return sum(1 << (n - 1 - i) for i in members)
 
 
 @repeatable
@@ -180,16 +180,16 @@ def test_weighing_like_the_twin(given: Any) -> None:
     levels, played = given
     tables, weights = made(levels)
     twin, n = naive_scout.Tables(levels, 2), len(levels)
-    prior = {it: naive_scout.log_prior(len(it), n, n) for it in twin.sets}
+    prior = {members: naive_scout.log_prior(len(members), n, n) for members in twin.sets}
     log_weights = naive_scout.normalised(prior)
     for codes, observed, basis, action, reward, mean, phi in played:
         rest = (mask(basis, n), np.array(codes), action, reward, mean, phi)
         weigh(tables, weights, mask(observed, n), rest)
         gains = {}
-        for it in twin.sets:
-            if naive_scout.between(basis, it, observed):
-                p = naive_scout.clip(twin.mean_in_wide_rounds(it, codes, action, mean))
-                gains[it] = naive_scout.log_likelihood(reward, p) / phi
+        for members in twin.sets:
+            if naive_scout.between(basis, members, observed):
+                p = naive_scout.clip(twin.mean_in_wide_rounds(members, codes, action, mean))
+                gains[members] = naive_scout.log_likelihood(reward, p) / phi
         log_weights = naive_scout.weighed(log_weights, prior, gains)
         twin.learn(basis, observed, codes, action, reward)
         assert weights.log.tolist() == pytest.approx(list(log_weights.values()), abs=1e-8)
@@ -230,14 +230,14 @@ def test_the_list_like_the_twin(halves: list[int]) -> None:
     _, weights = made((2,) * 5)
     weights.log[:] = np.array(halves) / 5
     log_weights = dict(zip(sets_of((2,) * 5), weights.log.tolist(), strict=True))
-    largest = make_list(weights)
+    largest = make_short_list(weights)
     expected = naive_scout.short_list(log_weights)
     length = weights.length[0]
     listed = [sets_of((2,) * 5)[j] for j in weights.listed[:length]]
     assert listed == list(expected)
     assert weights.shares[:length].tolist() == pytest.approx(list(expected.values()))
     assert largest == pytest.approx(math.exp(max(weights.log)))
-    assert length <= MOST_LISTED
+    assert length <= MAX_LISTED
     assert listed[0] == ()
 
 
@@ -258,7 +258,7 @@ def weights_after(blind_rounds: int, seed: int, edge: float) -> NDArray[np.float
 
 def test_blind_rounds_find_the_feature_that_matters() -> None:
     found = [weights_after(150, seed, 0.3) for seed in range(20)]
-    without = [j for j, it in enumerate(sets_of((2, 2, 2))) if 1 not in it]
+    without = [j for j, members in enumerate(sets_of((2, 2, 2))) if 1 not in members]
     assert np.mean([weights[without].sum() for weights in found]) < 0.05
     assert sum(int(np.argmax(weights)) == 2 for weights in found) >= 16
 

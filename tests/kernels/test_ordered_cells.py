@@ -114,7 +114,7 @@ def test_order_begins_and_ends_with_the_number_of_cells() -> None:
     """Many live cells: the policy keeps them in order, looks them through, and back again."""
     rng = np.random.default_rng(4)
     policy = policy_of((15, 15, 15), 600)
-    most = observation_sets.MOST_LOOKED_THROUGH
+    most = observation_sets.MAX_SCANNED_CELLS
     used = set()
     for t in range(1500):
         policy.choose_features()

@@ -55,7 +55,7 @@ def test_cells_that_differ_by_chance_only_keep_their_parents_chances() -> None:
 
 def test_cells_that_differ_much_keep_their_own() -> None:
     counts = np.array([[[50.0, 0.0], [50.0, 0.0]], [[0.0, 50.0], [0.0, 50.0]]])
-    strength = (1 - out_of_fold.MOST_RHO) / out_of_fold.MOST_RHO
+    strength = (1 - out_of_fold.MAX_RHO) / out_of_fold.MAX_RHO
     expected = (50 + strength / 2) / (50 + strength)
     assert estimated(counts)[0, 0, 0] == pytest.approx(expected)
 

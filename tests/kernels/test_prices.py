@@ -18,7 +18,7 @@ pay = numba.njit(lambda book, i, cost: prices.pay(book, i, cost))
 total = numba.njit(lambda book, mask: prices.total(book, mask))
 means = numba.njit(lambda book, out: prices.means(book, out))
 
-FEWEST_UNTIL_ALARM = math.floor(prices.ALARM / (prices.LARGEST_STEP - prices.SLACK)) + 1
+FEWEST_UNTIL_ALARM = math.floor(prices.ALARM / (prices.MAX_STEP - prices.SLACK)) + 1
 """If each payment deviates by more than can be counted."""
 
 
@@ -50,7 +50,7 @@ def test_one_payment_counts_so_much_at_the_most() -> None:
     book = prices.initial(1)
     for cost in [0.1] * 20 + [0.5]:
         pay(book, 0, cost)
-    assert (book["up"][0], book["down"][0]) == (prices.LARGEST_STEP - prices.SLACK, 0.0)
+    assert (book["up"][0], book["down"][0]) == (prices.MAX_STEP - prices.SLACK, 0.0)
 
 
 @pytest.mark.parametrize("after", [0.5, 0.0])
@@ -115,10 +115,12 @@ def test_mean_and_spread_are_those_of_the_payments_since_each_alarm(costs: list[
             stretches.append([cost])
         else:
             stretches[-1].append(cost)
-    squares = sum(float(((np.array(it) - np.mean(it)) ** 2).sum()) for it in stretches)
+    squares = sum(
+        float(((np.array(stretch) - np.mean(stretch)) ** 2).sum()) for stretch in stretches
+    )
     assert book["mean"][0] == pytest.approx(np.mean(stretches[-1]), abs=1e-12)
     assert book["squares"][0] == pytest.approx(squares, abs=1e-12)
-    assert book["deviations"][0] == sum(len(it) - 1 for it in stretches)
+    assert book["deviations"][0] == sum(len(stretch) - 1 for stretch in stretches)
 
 
 @repeatable

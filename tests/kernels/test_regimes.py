@@ -12,75 +12,75 @@ from hypothesis import strategies as st
 import naive_scout
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import model_weights, regimes, subsets, wide_rounds
-from thrifty.kernels.scout.regimes import DROPPED, EMPTY, HANDICAP, OLD_ENOUGH, SLOTS, WAITING
+from thrifty.kernels.scout.regimes import DROPPED, EMPTY, HANDICAP, MIN_AGE_TO_STORE, SLOTS, WAITING
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
 store = numba.njit(
-    lambda it, tables, weights, blind, age, restart: regimes.store(
-        it, tables, weights, blind, age, restart
+    lambda stored, tables, weights, blind, age, restart: regimes.store(
+        stored, tables, weights, blind, age, restart
     )
 )
 recognise = numba.njit(
-    lambda it, tables, observed, codes, a, r, p, phi: regimes.recognise(
-        it, tables, observed, codes, a, r, p, phi
+    lambda stored, tables, observed, codes, a, r, p, phi: regimes.recognise(
+        stored, tables, observed, codes, a, r, p, phi
     )
 )
-write_down = numba.njit(
-    lambda it, codes, observed, basis, a, r: wide_rounds.write_down(
-        it, codes, observed, basis, a, r
+record_round = numba.njit(
+    lambda rounds, codes, observed, basis, a, r: wide_rounds.record_round(
+        rounds, codes, observed, basis, a, r
     )
 )
 restore = numba.njit(
-    lambda it, k, tables, weights, rounds, blind: regimes.restore(
-        it, k, tables, weights, rounds, blind
+    lambda stored, k, tables, weights, rounds, blind: regimes.restore(
+        stored, k, tables, weights, rounds, blind
     )
 )
 
-OLD = OLD_ENOUGH + 1
+OLD = MIN_AGE_TO_STORE + 1
 BLIND = np.array([3.0, 5.0])
 
 
 def made(levels: tuple[int, ...] = (2,)) -> tuple[Any, Any, Any]:
     tables = subsets.initial(np.array(levels, np.int64), 2, len(levels))
-    sizes = [len(it) for it in naive_scout.sets_that_fit(levels, 2)]
+    sizes = [len(members) for members in naive_scout.sets_that_fit(levels, 2)]
     weights = model_weights.initial(np.array(sizes), len(levels), len(levels))
     return tables, weights, regimes.initial(tables.pulls.shape, len(sizes))
 
 
 def known(pulls: float, sums: float) -> tuple[Any, Any, Any]:
     """Return pieces whose every cell has so many rewards, and more faith in the feature."""
-    tables, weights, it = made()
+    tables, weights, stored = made()
     tables.pulls[:], tables.sums[:] = pulls, sums
     weights.log[:] = np.log([0.2, 0.8])
-    return tables, weights, it
+    return tables, weights, stored
 
 
 def test_a_regime_is_stored_as_it_was() -> None:
-    tables, weights, it = known(10.0, 9.0)
-    store(it, tables, weights, BLIND, OLD, 1)
-    assert it.books["status"].tolist() == [WAITING] + [EMPTY] * (SLOTS - 1)
-    assert it.books["evidence"][0] == HANDICAP
-    assert (it.books["age"][0], it.books["stored"][0]) == (OLD, 1)
-    assert (it.books["blind_sum"][0], it.books["blind_pulls"][0]) == tuple(BLIND)
+    tables, weights, stored = known(10.0, 9.0)
+    store(stored, tables, weights, BLIND, OLD, 1)
+    assert stored.books["status"].tolist() == [WAITING] + [EMPTY] * (SLOTS - 1)
+    assert stored.books["evidence"][0] == HANDICAP
+    assert (stored.books["age"][0], stored.books["stored"][0]) == (OLD, 1)
+    assert (stored.books["blind_sum"][0], stored.books["blind_pulls"][0]) == tuple(BLIND)
     tables.pulls[:] = 0.0
-    assert (it.pulls[0] == 10).all()
-    assert (it.sums[0] == 9).all()
-    assert it.log_weights[0].tolist() == weights.log.tolist()
+    assert (stored.pulls[0] == 10).all()
+    assert (stored.sums[0] == 9).all()
+    assert stored.log_weights[0].tolist() == weights.log.tolist()
 
 
 def test_a_short_regime_is_not_stored() -> None:
-    tables, weights, it = known(10.0, 9.0)
-    store(it, tables, weights, BLIND, OLD_ENOUGH, 1)
-    assert (it.books["status"] == EMPTY).all()
+    tables, weights, stored = known(10.0, 9.0)
+    store(stored, tables, weights, BLIND, MIN_AGE_TO_STORE, 1)
+    assert (stored.books["status"] == EMPTY).all()
 
 
 def test_the_oldest_makes_room() -> None:
-    tables, weights, it = known(10.0, 9.0)
+    tables, weights, stored = known(10.0, 9.0)
     for restart in range(1, SLOTS + 3):
-        store(it, tables, weights, BLIND, OLD + restart, restart)
-    assert sorted(it.books["stored"].tolist()) == list(range(3, SLOTS + 3))
-    assert sorted(it.books["evidence"].tolist()) == [HANDICAP] + [0.0] * (SLOTS - 1)
+        store(stored, tables, weights, BLIND, OLD + restart, restart)
+    assert sorted(stored.books["stored"].tolist()) == list(range(3, SLOTS + 3))
+    assert sorted(stored.books["evidence"].tolist()) == [HANDICAP] + [0.0] * (SLOTS - 1)
 
 
 def gain(reward: float, theirs: float, p: float) -> float:
@@ -89,86 +89,86 @@ def gain(reward: float, theirs: float, p: float) -> float:
 
 def test_evidence_for_a_regime_by_hand() -> None:
     # Its cells have 9 of 10, so it predicts (9 + 0.5)/(10 + 1); what is learnt anew predicts 0.5.
-    tables, weights, it = known(10.0, 9.0)
-    store(it, tables, weights, BLIND, OLD, 1)
+    tables, weights, stored = known(10.0, 9.0)
+    store(stored, tables, weights, BLIND, OLD, 1)
     step = gain(1.0, 9.5 / 11, 0.5)
-    needed = math.floor((regimes.ENOUGH - HANDICAP) / step) + 1
+    needed = math.floor((regimes.EVIDENCE_TO_RESTORE - HANDICAP) / step) + 1
     args = (tables, 1, np.array([1]), 0)
     for _ in range(needed - 1):
-        assert recognise(it, *args, 1.0, 0.5, 1.0) == NONE
-    assert it.books["evidence"][0] == pytest.approx(HANDICAP + (needed - 1) * step)
-    assert recognise(it, *args, 1.0, 0.5, 1.0) == 0
+        assert recognise(stored, *args, 1.0, 0.5, 1.0) == NONE
+    assert stored.books["evidence"][0] == pytest.approx(HANDICAP + (needed - 1) * step)
+    assert recognise(stored, *args, 1.0, 0.5, 1.0) == 0
 
 
 def test_a_regime_that_predicts_worse_is_dropped_until_the_next_restart() -> None:
-    tables, weights, it = known(10.0, 9.0)
-    store(it, tables, weights, BLIND, OLD, 1)
+    tables, weights, stored = known(10.0, 9.0)
+    store(stored, tables, weights, BLIND, OLD, 1)
     for _ in range(20):
-        assert recognise(it, tables, 1, np.array([1]), 0, 0.0, 0.5, 1.0) == NONE
-    assert it.books["status"][0] == DROPPED
-    assert regimes.TOO_LITTLE + gain(0.0, 9.5 / 11, 0.5) <= it.books["evidence"][0]
-    assert it.books["evidence"][0] < regimes.TOO_LITTLE
-    store(it, tables, weights, BLIND, 1, 2)
-    assert it.books["status"][0] == WAITING
-    assert it.books["evidence"][0] == 0
+        assert recognise(stored, tables, 1, np.array([1]), 0, 0.0, 0.5, 1.0) == NONE
+    assert stored.books["status"][0] == DROPPED
+    assert regimes.EVIDENCE_TO_DROP + gain(0.0, 9.5 / 11, 0.5) <= stored.books["evidence"][0]
+    assert stored.books["evidence"][0] < regimes.EVIDENCE_TO_DROP
+    store(stored, tables, weights, BLIND, 1, 2)
+    assert stored.books["status"][0] == WAITING
+    assert stored.books["evidence"][0] == 0
 
 
 def test_the_heaviest_set_that_was_observed_predicts() -> None:
-    tables, weights, it = made((2, 2))
+    tables, weights, stored = made((2, 2))
     tables.pulls[:] = 10.0
     tables.sums[:] = np.repeat([[2.0], [4.0], [6.0], [8.0]], [1, 2, 2, 4], axis=0)
     weights.log[:] = np.log([0.1, 0.2, 0.3, 0.4])
-    store(it, tables, weights, BLIND, OLD, 1)
+    store(stored, tables, weights, BLIND, OLD, 1)
     for observed, codes, total in (
         (0b11, [0, 1], 8.0),
         (0b10, [0, -1], 4.0),
         (0b01, [-1, 1], 6.0),
         (0b00, [-1, -1], 2.0),
     ):
-        before = it.books["evidence"][0]
-        recognise(it, tables, observed, np.array(codes), 1, 1.0, 0.5, 1.0)
+        before = stored.books["evidence"][0]
+        recognise(stored, tables, observed, np.array(codes), 1, 1.0, 0.5, 1.0)
         step = gain(1.0, (total + 0.5) / 11, 0.5)
-        assert it.books["evidence"][0] - before == pytest.approx(step)
+        assert stored.books["evidence"][0] - before == pytest.approx(step)
 
 
 def test_restoring_adds_what_was_known_and_frees_the_place() -> None:
-    tables, weights, it = known(10.0, 9.0)
+    tables, weights, stored = known(10.0, 9.0)
     for restart in (1, 2):
-        store(it, tables, weights, BLIND, OLD + restart, restart)
+        store(stored, tables, weights, BLIND, OLD + restart, restart)
     tables.pulls[:], tables.sums[:] = 2.0, 1.0
     weights.log[:] = np.log([0.5, 0.5])
     blind = np.array([0.5, 1.0])
-    assert restore(it, 0, tables, weights, wide_rounds.initial(1), blind) == OLD + 1
+    assert restore(stored, 0, tables, weights, wide_rounds.initial(1), blind) == OLD + 1
     assert (tables.pulls == 12).all()
     assert (tables.sums == 10).all()
     assert np.exp(weights.log).tolist() == pytest.approx([0.2, 0.8])
     assert blind.tolist() == [3.5, 6.0]
-    assert it.books["status"][:2].tolist() == [EMPTY, DROPPED]
-    store(it, tables, weights, blind, OLD, 3)
-    assert it.books["stored"][:2].tolist() == [3, 2]
-    assert it.books["status"][:2].tolist() == [WAITING, WAITING]
+    assert stored.books["status"][:2].tolist() == [EMPTY, DROPPED]
+    store(stored, tables, weights, blind, OLD, 3)
+    assert stored.books["stored"][:2].tolist() == [3, 2]
+    assert stored.books["status"][:2].tolist() == [WAITING, WAITING]
 
 
 def test_grown_sets_come_back_with_the_regime(monkeypatch: pytest.MonkeyPatch) -> None:
     # Only single features fit; the regime knew the pair, and another set has its place since.
-    for name in ("MOST_NUMBERS", "MOST_NUMBERS_WHEN_GROWING"):
+    for name in ("MAX_MEANS", "MAX_MEANS_WHEN_GROWING"):
         monkeypatch.setattr(subsets, name, 10)
-    monkeypatch.setattr(subsets, "GROWN", 1)
+    monkeypatch.setattr(subsets, "MAX_GROWN_SETS", 1)
     tables = subsets.initial(np.array([2, 2, 2]), 2, 3)
     weights = model_weights.initial(np.array([0, 1, 1, 1, NONE]), 3, 3)
-    it, rounds = regimes.initial(tables.pulls.shape, 5), wide_rounds.initial(3)
+    stored, rounds = regimes.initial(tables.pulls.shape, 5), wide_rounds.initial(3)
     first = int(tables.offsets[4])
     tables.masks[4], weights.log[4] = 0b110, 0.0
     tables.pulls[first + 3, 0], tables.sums[first + 3, 0] = 10.0, 9.0
-    store(it, tables, weights, BLIND, OLD, 1)
+    store(stored, tables, weights, BLIND, OLD, 1)
     tables.masks[4] = 0b011
     tables.pulls[:], tables.sums[:], tables.wide_pulls[:] = 5.0, 5.0, 5.0
-    before = it.books["evidence"][0]
-    recognise(it, tables, 0b111, np.array([1, 1, 0]), 0, 1.0, 0.5, 1.0)
-    assert it.books["evidence"][0] - before == pytest.approx(gain(1.0, 9.5 / 11, 0.5))
-    write_down(rounds, np.array([1, 0, 1]), 0b111, 0, 0, 1.0)
+    before = stored.books["evidence"][0]
+    recognise(stored, tables, 0b111, np.array([1, 1, 0]), 0, 1.0, 0.5, 1.0)
+    assert stored.books["evidence"][0] - before == pytest.approx(gain(1.0, 9.5 / 11, 0.5))
+    record_round(rounds, np.array([1, 0, 1]), 0b111, 0, 0, 1.0)
     binding = tables.bindings[4]
-    restore(it, 0, tables, weights, rounds, np.array([0.5, 1.0]))
+    restore(stored, 0, tables, weights, rounds, np.array([0.5, 1.0]))
     assert tables.masks[4] == 0b110
     assert tables.bindings[4] == binding + 1
     assert tables.pulls[first : first + 4, 0].tolist() == [0, 1, 0, 10]
@@ -190,14 +190,14 @@ def rounds(draw: Any) -> list[tuple[Any, ...]]:
 
 def stored_twins(rng: np.random.Generator) -> tuple[Any, Any, list[naive_scout.Regime]]:
     """Store three random regimes, twice."""
-    tables, weights, it = made((2, 3))
+    tables, weights, stored = made((2, 3))
     sets = naive_scout.sets_that_fit((2, 3), 2)
     twins: list[naive_scout.Regime] = []
     for restart in (1, 2, 3):
         tables.pulls[:] = rng.integers(0, 20, size=tables.pulls.shape)
         tables.sums[:] = tables.pulls * rng.random(tables.pulls.shape)
         weights.log[:] = np.log(rng.dirichlet(np.ones(4)))
-        store(it, tables, weights, BLIND, OLD, restart)
+        store(stored, tables, weights, BLIND, OLD, restart)
         for other in twins:
             other.evidence = 0.0
         cells = {}
@@ -209,22 +209,26 @@ def stored_twins(rng: np.random.Generator) -> tuple[Any, Any, list[naive_scout.R
                     cells[s, tuple(reversed(values)), a] = (tables.pulls[at], tables.sums[at])
         logs = dict(zip(sets, weights.log.tolist(), strict=True))
         twins.append(naive_scout.Regime(cells, [], logs, (3.0, 5.0), OLD, restart, HANDICAP))
-    return tables, it, twins
+    return tables, stored, twins
 
 
 @repeatable
 @given(rounds(), st.integers(0, 2**32))
 def test_recognising_like_the_twin(played: list[tuple[Any, ...]], seed: int) -> None:
-    tables, it, twins = stored_twins(np.random.default_rng(seed))
+    tables, stored, twins = stored_twins(np.random.default_rng(seed))
     for codes, action, reward, p, phi in played:
         observed = naive_scout.seen_in(codes)
         mask = sum(1 << (1 - i) for i in observed)
-        found = recognise(it, tables, mask, np.array(codes), action, reward, p, phi)
+        found = recognise(stored, tables, mask, np.array(codes), action, reward, p, phi)
         for twin in twins:
             if not twin.dropped:
                 twin.evidence += gain(reward, twin.explains(observed, codes, action), p) / phi
-                twin.dropped = twin.evidence < regimes.TOO_LITTLE
-        assert it.books["evidence"][:3].tolist() == pytest.approx([r.evidence for r in twins])
-        assert (it.books["status"][:3] == DROPPED).tolist() == [r.dropped for r in twins]
-        clear = [k for k, r in enumerate(twins) if not r.dropped and r.evidence > regimes.ENOUGH]
+                twin.dropped = twin.evidence < regimes.EVIDENCE_TO_DROP
+        assert stored.books["evidence"][:3].tolist() == pytest.approx([r.evidence for r in twins])
+        assert (stored.books["status"][:3] == DROPPED).tolist() == [r.dropped for r in twins]
+        clear = [
+            k
+            for k, r in enumerate(twins)
+            if not r.dropped and r.evidence > regimes.EVIDENCE_TO_RESTORE
+        ]
         assert found == max(clear, key=lambda k: twins[k].evidence, default=NONE)

@@ -15,7 +15,7 @@ from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.runtime.steps import BoundSteps
 from thrifty.kernels.scout import change_detection, exploration, prices, steps, subsets
 from thrifty.kernels.scout.exploration import YOUNG
-from thrifty.kernels.scout.state import MOST_EVENTS, initial
+from thrifty.kernels.scout.state import MAX_EVENTS, initial
 from thrifty.kernels.scout.steps import EXPLOIT, EXPLORE, KINDS, PROBE
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,9 @@ def taught(state: Any) -> set[naive_scout.Set]:
     """Return the sets whose tables hold anything."""
     offsets = state.subsets.offsets
     return {
-        it for j, it in enumerate(SETS) if state.subsets.pulls[offsets[j] : offsets[j + 1]].any()
+        members
+        for j, members in enumerate(SETS)
+        if state.subsets.pulls[offsets[j] : offsets[j + 1]].any()
     }
 
 
@@ -98,7 +100,7 @@ def test_a_young_policy_explores_by_age_doubt_and_price_alone(price: float) -> N
     )
     assert (cheap < 1) == (price == 0.4)
     assert epsilon(state, ALL) == pytest.approx(
-        cheap * min(1, max(exploration.LEAST_EPSILON, chance))
+        cheap * min(1, max(exploration.MIN_EPSILON, chance))
     )
 
 
@@ -125,10 +127,10 @@ def by_formula(
     nothing_matters: float = NOTHING_MATTERS,
 ) -> float:
     chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    matters = max(exploration.LEAST_MATTERING, 1 - nothing_matters)
-    chance = min(exploration.MOST_EPSILON, max(exploration.LEAST_EPSILON, chance) * matters)
+    matters = max(exploration.MIN_MATTERING, 1 - nothing_matters)
+    chance = min(exploration.MAX_EPSILON, max(exploration.MIN_EPSILON, chance) * matters)
     loss = value - blind + price
-    scope = min(1, max(0, 1 - value) / (exploration.HEADROOM * max(loss, exploration.LEAST_LOSS)))
+    scope = min(1, max(0, 1 - value) / (exploration.HEADROOM * max(loss, exploration.MIN_LOSS)))
     return chance * scope * (exploration.LOSS / max(loss, exploration.LOSS)) ** exploration.CAUTION
 
 
@@ -150,7 +152,7 @@ def test_later_headroom_and_loss_count_too(
     found = epsilon(state, np.array([True, False, True]))
     expected = by_formula(age, certainty, value, blind, price + 0.2, nothing)
     assert found == pytest.approx(expected)
-    assert 0 <= found <= exploration.MOST_EPSILON
+    assert 0 <= found <= exploration.MAX_EPSILON
 
 
 def test_what_can_be_gained_is_compared_with_what_exploring_loses() -> None:
@@ -177,7 +179,7 @@ def test_exploring_is_rarer_the_older_the_surer_and_the_dearer() -> None:
 def bought(state: Any) -> list[bool]:
     mask = np.zeros(3, np.bool_)
     explored(state, mask)
-    return [bool(it) for it in mask]
+    return [bool(bought) for bought in mask]
 
 
 def test_features_dearer_than_the_headroom_are_left_out_later() -> None:
@@ -227,7 +229,7 @@ def test_a_probe_buys_the_set_in_use_however_dear() -> None:
 def kept(mask: list[bool], basis: int, most: int, draw: float) -> list[bool]:
     out = np.array(mask)
     keep_some(out, np.int64(basis), most, draw)
-    return [bool(it) for it in out]
+    return [bool(bought) for bought in out]
 
 
 def test_a_wide_round_buys_no_more_than_it_may() -> None:
@@ -287,9 +289,9 @@ def test_what_has_no_table_is_not_used() -> None:
 def growing(**book: Any) -> Any:
     """Return a state with tables of single features, and room for three larger sets."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("MOST_NUMBERS", "MOST_NUMBERS_WHEN_GROWING"):
+        for name in ("MAX_MEANS", "MAX_MEANS_WHEN_GROWING"):
             patch.setattr(subsets, name, 24)
-        patch.setattr(subsets, "GROWN", 3)
+        patch.setattr(subsets, "MAX_GROWN_SETS", 3)
         return made(**book)
 
 
@@ -300,14 +302,14 @@ def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
     least = exploration.HEADROOM * loss
     rounds = exploration.CAMPAIGN * min(1, 0.5 / least) * min(1, exploration.CAMPAIGN_LOSS / loss)
     state.wide_rounds.clock[:] = [math.ceil(rounds) + 6, 7]
-    assert epsilon(state, ALL) == exploration.MOST_EPSILON
+    assert epsilon(state, ALL) == exploration.MAX_EPSILON
     state.wide_rounds.clock[0] += 1
     nothing = math.exp(state.weights.log[0])
     usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing)
     assert epsilon(state, ALL) == pytest.approx(usual)
     state.wide_rounds.clock[0] = 7
     state.book["certainty"] = 1.01 - exploration.CAMPAIGN_DOUBT
-    assert epsilon(state, ALL) < exploration.MOST_EPSILON
+    assert epsilon(state, ALL) < exploration.MAX_EPSILON
 
 
 def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
@@ -324,7 +326,7 @@ def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
 def test_a_campaign_that_loses_nothing_is_not_put_off(value: float) -> None:
     # For nothing, where exploring gains as much as exploiting does, or more.
     state = priced(growing(age=YOUNG + 1, value=value, certainty=0.1), 0.0, 0.0, 0.0)
-    assert epsilon(state, ALL) == exploration.MOST_EPSILON
+    assert epsilon(state, ALL) == exploration.MAX_EPSILON
 
 
 def test_of_many_features_probes_are_due_to_what_can_be_gained() -> None:
@@ -341,8 +343,8 @@ def test_of_many_features_probes_are_due_to_what_can_be_gained() -> None:
 def with_pair(place: int = 4, mask: int = 0b110) -> Any:
     """Return a state in which a pair has grown, its place's second set."""
     state = growing(age=50)
-    for it in (0b011, mask):
-        bind(state.subsets, place, it)
+    for grown_set in (0b011, mask):
+        bind(state.subsets, place, grown_set)
     return state
 
 
@@ -502,7 +504,7 @@ def test_a_restart_forgets_all_but_this_round() -> None:
 
 def test_few_rewards_are_no_reason_to_be_surprised() -> None:
     state = made()
-    state.subsets.pulls[0, 0] = state.subsets.sums[0, 0] = steps.ENOUGH_TO_JUDGE - 1e-9
+    state.subsets.pulls[0, 0] = state.subsets.sums[0, 0] = steps.MIN_PULLS_TO_JUDGE - 1e-9
     state.blind[:] = [1.0, 1.0]
     learn(state, EXPLOIT, 0, [-1, -1, -1], reward=0.0)
     assert not state.surprise.sums.any()
@@ -554,28 +556,28 @@ def test_a_regime_that_comes_back_is_restored() -> None:
     state.subsets.sums[first, 0] = known
     state.weights.log[j] = 0.0
     surprised(state)
-    for k in range(steps.RECOGNITION):
+    for k in range(steps.RECOGNITION_ROUNDS):
         level = k % 3
         learn(state, EXPLORE, 0, [0, level, 0], reward=float(level == 0))
         if state.happened[0] > 1:
             break
     assert events(state)[1][1] == steps.RESTORED
     assert (state.subsets.pulls[first : first + 3, 0] > known).all()
-    assert state.book["age"][0] >= min(300, steps.MOST_AGE_RESTORED)
+    assert state.book["age"][0] >= min(300, steps.MAX_RESTORED_AGE)
     assert not state.surprise.sums.any()
 
 
 def test_events_are_kept_in_a_ring() -> None:
     state = made()
-    for k in range(MOST_EVENTS + 2):
+    for k in range(MAX_EVENTS + 2):
         state.book["round"] = k
         note_event(state, steps.PRICE_ALARM, 1)
-    assert state.happened[0] == MOST_EVENTS + 2
-    assert state.events[:3, 0].tolist() == [MOST_EVENTS, MOST_EVENTS + 1, 2]
+    assert state.happened[0] == MAX_EVENTS + 2
+    assert state.events[:3, 0].tolist() == [MAX_EVENTS, MAX_EVENTS + 1, 2]
 
 
 def test_the_constants_fit_together() -> None:
     assert {EXPLOIT, EXPLORE, PROBE, steps.SAVE} == set(range(KINDS))
-    assert 0 < exploration.LEAST_EPSILON < exploration.MOST_EPSILON <= 1
+    assert 0 < exploration.MIN_EPSILON < exploration.MAX_EPSILON <= 1
     assert all(0 < share < 1 for share in change_detection.WORSE)
-    assert prices.SLACK < prices.LARGEST_STEP
+    assert prices.SLACK < prices.MAX_STEP

@@ -17,10 +17,10 @@ from thrifty.kernels.scout.wide_rounds import WideRounds
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
 note = numba.njit(
-    lambda rounds, codes, observed: wide_rounds.write_down(rounds, codes, observed, 0, 0, 0.0)
+    lambda rounds, codes, observed: wide_rounds.record_round(rounds, codes, observed, 0, 0, 0.0)
 )
 predicted = numba.njit(
-    lambda tables, weights, mean, observed, codes, a: set_values.predicted(
+    lambda tables, weights, mean, observed, codes, a: set_values.predict(
         tables, weights, mean, observed, codes, a
     )
 )
@@ -39,7 +39,7 @@ worth_given = numba.njit(
         tables, rounds, comparison, prices, known
     )
 )
-make_list = numba.njit(lambda weights: model_weights.make_list(weights))
+make_short_list = numba.njit(lambda weights: model_weights.make_short_list(weights))
 
 
 def _learn(tables: Any, basis: Any, observed: Any, codes: Any, action: Any, reward: Any) -> None:
@@ -54,14 +54,14 @@ def made(
     levels: tuple[int, ...], n_actions: int = 2
 ) -> tuple[subsets.Subsets, model_weights.Weights, WideRounds, Comparison]:
     tables = subsets.initial(np.array(levels, np.int64), n_actions, len(levels))
-    sizes = [len(it) for it in naive_scout.sets_that_fit(levels, n_actions)]
+    sizes = [len(members) for members in naive_scout.sets_that_fit(levels, n_actions)]
     n = len(levels)
     weights = model_weights.initial(np.array(sizes), n, n)
     return tables, weights, wide_rounds.initial(n), set_values.initial(n_actions)
 
 
-def mask(it: naive_scout.Set, n: int) -> int:
-    return sum(1 << (n - 1 - i) for i in it)
+def mask(members: naive_scout.Set, n: int) -> int:
+    return sum(1 << (n - 1 - i) for i in members)
 
 
 # By hand: one feature of two levels, which tells the better of two actions.
@@ -75,7 +75,7 @@ def told_by_one_feature() -> tuple[subsets.Subsets, model_weights.Weights, WideR
                 learn(tables, 0, 1, np.array([state]), action, float(state == action))
         note(rounds, np.array([state]), 1)
     weights.log[:] = np.log([0.25, 0.75])
-    make_list(weights)
+    make_short_list(weights)
     return tables, weights, rounds, comparison
 
 
@@ -143,7 +143,7 @@ def test_only_the_last_states_count() -> None:
 def test_two_listed_sets_make_a_third_candidate() -> None:
     tables, weights, rounds, comparison = made((2, 2))
     weights.log[:] = np.log([0.1, 0.45, 0.45, 0.0001])
-    make_list(weights)
+    make_short_list(weights)
     note(rounds, np.array([0, 1]), 0b11)
     best_set(tables, weights, rounds, comparison, np.zeros(2), 0.5, np.inf)
     assert comparison.candidates[: comparison.compared[0]].tolist() == [0, 1, 2, 3]
@@ -183,7 +183,7 @@ def test_like_the_twin(given: Any) -> None:
         note(rounds, np.array(codes), mask(observed, n))
         states.append(codes)
     weights.log[:] = logs
-    make_list(weights)
+    make_short_list(weights)
     listed = naive_scout.short_list(dict(zip(twin.sets, logs, strict=True)))
 
     for codes in states:
@@ -191,19 +191,20 @@ def test_like_the_twin(given: Any) -> None:
         for a in range(3):
             args = (mask(observed, n), np.array(codes), a)
             value, number = predicted(tables, weights, mean, *args)
-            means = {it: twin.mean(it, codes, a, mean) for it in listed}
-            pulls = {it: twin.pulls(it, codes, a) for it in listed}
+            means = {members: twin.mean(members, codes, a, mean) for members in listed}
+            pulls = {members: twin.pulls(members, codes, a) for members in listed}
             assert value == pytest.approx(naive_scout.average(listed, observed, means.__getitem__))
             assert number == pytest.approx(naive_scout.average(listed, observed, pulls.__getitem__))
 
     optimistic = naive_scout.optimistic_means(twin, listed, states, 3, mean)
     reward = {
-        it: naive_scout.value_of_set(listed, optimistic, it)
-        for it in naive_scout.candidates(listed, twin.sets)
+        members: naive_scout.value_of_set(listed, optimistic, members)
+        for members in naive_scout.candidates(listed, twin.sets)
     }
-    price = {it: sum(prices[i] for i in it) for it in reward}
+    price = {members: sum(prices[i] for i in members) for members in reward}
     worth = {
-        it: naive_scout.within_budget(reward[it], price[it], reward[()], budget) for it in reward
+        members: naive_scout.within_budget(reward[members], price[members], reward[()], budget)
+        for members in reward
     }
     best, value = best_set(tables, weights, rounds, comparison, np.array(prices), mean, budget)
     assert value == pytest.approx(max(worth.values()))
@@ -225,7 +226,7 @@ def test_means_and_values_are_rewards(given: Any) -> None:
         learn(tables, mask(basis, n), observed, np.array(codes), action, reward)
         note(rounds, np.array(codes), observed)
     weights.log[:] = logs
-    make_list(weights)
+    make_short_list(weights)
     for codes, *_ in played:
         args = (mask(naive_scout.seen_in(codes), n), np.array(codes), 0)
         assert 0 <= predicted(tables, weights, mean, *args)[0] <= 1
@@ -245,7 +246,7 @@ def told_in_a_subgroup() -> tuple[subsets.Subsets, model_weights.Weights, WideRo
                 learn(tables, 0, 3, np.array(codes), action, float(action == right))
         note(rounds, np.array(codes), 3)
     weights.log[:] = np.log([0.01, 0.01, 0.01, 0.97])
-    make_list(weights)
+    make_short_list(weights)
     return tables, weights, rounds, comparison
 
 

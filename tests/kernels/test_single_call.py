@@ -73,14 +73,16 @@ def played(policy: NCCUCRL2 | UCB1, rounds: int, seed: int = 0) -> list[int]:
     return actions
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))]
+)
 def test_a_copy_has_arrays_of_its_own(copied) -> None:  # type: ignore[no-untyped-def]
     policy = NCCUCRL2(PROBLEM, horizon=500, window=50, cost_range=0.05, seed=1)
     played(policy, 60)
     twin = copied(policy)
     first = played(policy, 60, seed=1)
     assert played(twin, 60, seed=1) == first
-    states = (it.get_state() for it in (policy, twin))
+    states = (agent.get_state() for agent in (policy, twin))
     assert len({str({k: v.tolist() for k, v in state.items()}) for state in states}) == 1
 
 
@@ -107,8 +109,8 @@ functions = (
     single_call.choose_features, single_call.choose_action, single_call.update,
     kernel.choose_features, kernel.choose_action, kernel.update,
 )
-print([len(it.signatures) for it in functions])
-print(sum(sum(it.stats.cache_hits.values()) for it in functions))
+print([len(function.signatures) for function in functions])
+print(sum(sum(function.stats.cache_hits.values()) for function in functions))
 import numpy as np
 from thrifty import Observation, Problem
 from thrifty.policies import policy_named
@@ -118,7 +120,7 @@ policy.choose_features()
 seen = Observation([2, -1, 0], [0.1, np.nan, 0.2])
 action = policy.choose_action(seen, available=[True, False, True])
 policy.update(seen, action, np.float64(1.0))
-print([len(it.signatures) for it in functions])
+print([len(function.signatures) for function in functions])
 """
 
 
@@ -137,7 +139,7 @@ def test_the_command_compiles_what_it_is_told() -> None:
     thrifty = Path(sys.executable).with_name("thrifty")
     run = subprocess.run([thrifty, "warmup", "uniform", "ucb1"], capture_output=True, text=True)
     assert run.returncode == 0
-    assert run.stdout.startswith("uniform, ucb1: compiled, in ")
+    assert run.stdout.startswith("Compiled uniform, ucb1 to ")
     unknown = subprocess.run([thrifty, "warmup", "ucb2"], capture_output=True, text=True)
     assert unknown.returncode == 2
     assert all(name in unknown.stderr for name in POLICIES)

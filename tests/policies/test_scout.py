@@ -21,7 +21,7 @@ from thrifty.errors import InvalidParameter
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import steps as kernel
 from thrifty.kernels.scout import subsets
-from thrifty.kernels.scout.state import MOST_EVENTS
+from thrifty.kernels.scout.state import MAX_EVENTS
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.problem import Feature, Problem
@@ -57,7 +57,7 @@ def recurring(rounds: int, period: int, *, seed: int = 0) -> World:
 def events_of(policy: Scout) -> list[int]:
     """Return the kinds of the events so far, in order."""
     state = policy._state
-    assert state.happened[0] <= MOST_EVENTS
+    assert state.happened[0] <= MAX_EVENTS
     kinds: list[int] = state.events[: state.happened[0], 1].tolist()
     return kinds
 
@@ -151,29 +151,29 @@ def test_the_twin_where_only_small_sets_fit(seed: int, monkeypatch: pytest.Monke
     rounds = 400 if COMPILED else 60
     world = World.random(levels=(2, 3, 2, 2), n_actions=2, rounds=rounds, seed=seed)
     policy, twin = played_like_the_twin(world, seed)
-    assert max(len(it) for it in twin.tables.fixed) == 2
+    assert max(len(features) for features in twin.tables.fixed) == 2
     assert_same_sets(policy, twin)
 
 
 def few_sets(monkeypatch: pytest.MonkeyPatch, numbers: int) -> None:
     """Make room for so many means, and three larger sets; only Python reads these constants."""
-    monkeypatch.setattr(subsets, "MOST_NUMBERS", numbers)
-    monkeypatch.setattr(subsets, "MOST_NUMBERS_WHEN_GROWING", numbers)
-    monkeypatch.setattr(subsets, "GROWN", 3)
+    monkeypatch.setattr(subsets, "MAX_MEANS", numbers)
+    monkeypatch.setattr(subsets, "MAX_MEANS_WHEN_GROWING", numbers)
+    monkeypatch.setattr(subsets, "MAX_GROWN_SETS", 3)
 
 
 def assert_same_sets(policy: Scout, twin: naive_scout.Scout) -> None:
     """Check that some sets have grown, the same ones, in the same places, of the same weight."""
     tables, n, fixed = policy._state.subsets, len(twin.levels), len(twin.tables.fixed)
-    masks = [None if it is None else mask_of(it, n) for it in twin.tables.grown]
-    assert [None if it == NONE else it for it in tables.masks[fixed:].tolist()] == masks
+    masks = [None if features is None else mask_of(features, n) for features in twin.tables.grown]
+    assert [None if mask == NONE else mask for mask in tables.masks[fixed:].tolist()] == masks
     assert tables.bindings.sum() >= sum(twin.births.values()) > 0
     logs = policy._state.weights.log[tables.masks != NONE]
     assert logs.tolist() == pytest.approx(list(twin.log_weights.values()), abs=1e-8)
 
 
-def mask_of(it: naive_scout.Set, n: int) -> int:
-    return sum(1 << (n - 1 - i) for i in it)
+def mask_of(features: naive_scout.Set, n: int) -> int:
+    return sum(1 << (n - 1 - i) for i in features)
 
 
 def xor_of_two_regimes(rounds: int, period: int) -> World:
@@ -195,7 +195,7 @@ def test_the_twin_whose_sets_grow_within_limits(monkeypatch: pytest.MonkeyPatch)
     few_sets(monkeypatch, 20)
     rounds = 300 if COMPILED else 80
     policy, twin = played_like_the_twin(xor_of_two_regimes(rounds, rounds), 1, max_features=2)
-    assert max(len(it) for it in twin.tables.sets) == 2
+    assert max(len(features) for features in twin.tables.sets) == 2
     assert_same_sets(policy, twin)
 
 
@@ -251,7 +251,7 @@ def test_the_twin_within_limits(limits: dict[str, Any]) -> None:
     rounds = 500 if COMPILED else 60
     world = World.random(levels=(2, 3, 2), n_actions=2, rounds=rounds, prices=(0.01, 0.04), seed=2)
     policy, twin = played_like_the_twin(world, 0, **limits)
-    assert max(len(it) for it in twin.tables.sets) == limits["max_features"]
+    assert max(len(features) for features in twin.tables.sets) == limits["max_features"]
     assert policy._state.book["spent"][0] == pytest.approx(twin.spent)
     if "budget" in limits:
         assert twin.spent <= limits["budget"] * rounds + 2 * 0.05
@@ -278,7 +278,7 @@ def gamble(seed: int, rounds: int = 20_000) -> tuple[float, int]:
     policy = Scout(world.problem, seed=seed)
     run = play(policy, world)
     best = np.where(kinds == 0, 0.97, 0.88).mean()
-    return best - run.rewards.mean(), sum(it.kind == "restart" for it in policy.events)
+    return best - run.rewards.mean(), sum(event.kind == "restart" for event in policy.events)
 
 
 @statistical
@@ -319,7 +319,7 @@ def test_a_saved_agent_goes_on_bit_for_bit(tmp_path: Path) -> None:
     agent.save(tmp_path / "agent.thrifty")
     loaded = Agent.load(tmp_path / "agent.thrifty")
     assert loaded.open_cases == agent.open_cases
-    one, other = (decide(it, np.random.default_rng(1), 150) for it in (agent, loaded))
+    one, other = (decide(either, np.random.default_rng(1), 150) for either in (agent, loaded))
     assert one == other
     for name, array in agent.policy.get_state().items():
         np.testing.assert_array_equal(array, loaded.policy.get_state()[name])

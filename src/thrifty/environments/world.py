@@ -60,7 +60,7 @@ def _gaussian(means: Floats, rng: np.random.Generator, sd: float) -> Floats:
 
 
 def _beta(means: Floats, rng: np.random.Generator, concentration: float) -> Floats:
-    certain = (means <= 0) | (means >= 1)
+    certain = (means <= 0) | (means >= 1)  # where a beta distribution does not exist
     inside = np.where(certain, 0.5, means)
     drawn = rng.beta(inside * concentration, (1 - inside) * concentration)
     return np.where(certain, means, drawn)

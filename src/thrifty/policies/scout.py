@@ -51,7 +51,7 @@ class Scout(CompiledPolicy):
     once, and shows which features matter. If rewards are worse than predicted, Scout forgets what
     it has learnt and explores again. It recognises earlier regimes, and buys features again whose
     prices have changed. If values are known for free, it chooses the best set given these values.
-    The page "Scout" explains the maths.
+    The page "How Scout decides" explains the maths.
 
     Parameters
     ----------

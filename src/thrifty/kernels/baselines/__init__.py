@@ -1,1 +1,1 @@
-"""Policies of a page or less."""
+"""Kernels of the simple policies."""

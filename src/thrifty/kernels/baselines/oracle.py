@@ -1,4 +1,4 @@
-"""The oracle: a plan for every round, worked out beforehand from the truth."""
+"""The oracle: a plan for every round, computed in advance from the truth."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def initial(plan: Any, n_actions: int) -> OracleState:
 
 @jit_inner
 def _plan(state: OracleState) -> int:
-    """Return the plan of the round; the last one goes on for ever."""
+    """Return the plan of the round; the last one holds for all later rounds."""
     return state.plan_of_round[min(state.clock[0], state.plan_of_round.size - 1)]
 
 

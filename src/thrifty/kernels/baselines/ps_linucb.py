@@ -1,4 +1,4 @@
-"""PS-LinUCB: LinUCB that starts afresh when recent rewards contradict it; it buys everything.
+"""PS-LinUCB: LinUCB that restarts when recent rewards contradict it; it buys everything.
 
 Every action has three regressions, all with A = I and b = 0 at first: `pre` (the samples since the
 last change but for the most recent ones), `cur` (the most recent ones, which wait in a queue) and
@@ -86,7 +86,7 @@ def index(state: PSLinUCBState, codes: Ints) -> Floats:
 def update(
     state: PSLinUCBState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
-    """Add the sample; when the queue is full, start afresh or pass its oldest sample to `pre`."""
+    """Add the sample; when the queue is full, restart or pass its oldest sample to `pre`."""
     a = action
     omega = state.queue_r.shape[1]
     x = encode(codes, state.places, state.cum_thetas.shape[1])
@@ -100,7 +100,7 @@ def update(
     add(state.cum_targets[a], x, reward)
     if state.held[a] == omega:
         if _prediction_error(state, a) >= state.delta:
-            _start_afresh(state, a)
+            _restart(state, a)
         else:
             _pass_oldest(state, a)
     copy(multiply(state.cum_inverses[a], state.cum_targets[a]), state.cum_thetas[a])
@@ -118,8 +118,8 @@ def _prediction_error(state: PSLinUCBState, a: int) -> float:
 
 
 @jit_inner
-def _start_afresh(state: PSLinUCBState, a: int) -> None:
-    """Let the queue's samples be all that is known."""
+def _restart(state: PSLinUCBState, a: int) -> None:
+    """Drop all samples except those in the queue."""
     copy(invert(state.cur_matrices[a]), state.pre_inverses[a])
     copy(state.cur_targets[a], state.pre_targets[a])
     copy(state.pre_inverses[a], state.cum_inverses[a])

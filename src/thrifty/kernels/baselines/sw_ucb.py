@@ -15,7 +15,7 @@ from thrifty.kernels.shared.purchases import nothing
 
 
 class SWUCBState(NamedTuple):
-    """The parameter, the rounds learnt, and each action's last tau rewards, their sum and number.
+    """The parameter, the number of updates, and each action's last rewards, sum and count.
 
     `recent` has shape (A, tau) and is written round and round; `pulls` counts since the start.
     """

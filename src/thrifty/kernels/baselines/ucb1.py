@@ -14,7 +14,7 @@ from thrifty.kernels.shared.purchases import nothing
 
 
 class UCB1State(NamedTuple):
-    """The parameter, the number of rounds learnt, and each action's sum of rewards and count."""
+    """The parameter, the number of updates, and each action's sum of rewards and count."""
 
     alpha: float
     clock: Ints

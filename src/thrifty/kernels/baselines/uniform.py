@@ -1,4 +1,4 @@
-"""Any action, every round; it buys nothing and learns nothing."""
+"""Uniformly random actions; it buys nothing and learns nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ACTION_DRAWS = 1
 
 
 class UniformState(NamedTuple):
-    """Nothing is learnt; a state has to hold something."""
+    """The number of updates, because a state must not be empty."""
 
     clock: Ints
 

@@ -15,9 +15,9 @@ from thrifty.kernels.ncc.observation_sets import best_set, kept_excess_of
 from thrifty.kernels.ncc.partial_states import (
     PartialStates,
     count_reward,
+    double_tables,
     find_cell,
     forget_reward,
-    grown,
     has_room,
     observe,
     set_edge,
@@ -278,7 +278,7 @@ def room(state: NCCUCRL2State) -> bool:
 
 def grow(state: NCCUCRL2State) -> NCCUCRL2State:
     """Return the same state with twice the room."""
-    return state._replace(tables=grown(state.tables))
+    return state._replace(tables=double_tables(state.tables))
 
 
 STEPS[NCCUCRL2State] = Steps(choose_features, update, index, choose_action, has_room=room)

@@ -21,7 +21,7 @@ from thrifty.kernels.runtime.arrays import NONE, Floats, Mask
 from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.shared.masks import price_of
 
-MOST_LOOKED_THROUGH = 64  # live cells of a set: below, one after the other is faster
+MAX_SCANNED_CELLS = 64  # live cells of a set: up to this number a scan is faster
 SIGN = np.int64(-(2**63))  # x ^ SIGN turns the order of unsigned masks into that of signed numbers
 
 
@@ -60,13 +60,13 @@ def kept_excess_of(
 ) -> float:
     """Return the same as `excess_of`, in fewer steps if the set has many live cells.
 
-    From so many on they are kept in order; below half as many it is not worth its while.
+    Above MAX_SCANNED_CELLS they are kept in order; below half of that scanning is faster.
     """
     n_live = tables.sets[s]["live_cells"]
     if tables.sets[s]["in_order"]:
-        if n_live < MOST_LOOKED_THROUGH // 2:
+        if n_live < MAX_SCANNED_CELLS // 2:
             _forget_order(tables, s)
-    elif n_live > MOST_LOOKED_THROUGH:
+    elif n_live > MAX_SCANNED_CELLS:
         put_in_order(tables, s)
     if tables.sets[s]["in_order"]:
         return excess_in_order(tables, s, radius, unseen_mass, simplex)
@@ -80,7 +80,7 @@ def excess_in_order(
     """Return what `excess_of` does, for a set whose live cells are in order.
 
     It is `optimistic_mean` with counts in the place of masses; the partial states that are not
-    live have edge 0, and stand between the negative and the positive edges.
+    live have edge 0, between the negative and the positive edges.
     """
     sets = tables.sets
     root = tables.cells[sets[s]["root"]]

@@ -1,10 +1,10 @@
-"""The live cells of a set in the order of their edges, with sums of what lies below any point.
+"""The live cells of a set ordered by their edges, with the sums below any point.
 
 With a window of a hundred thousand rounds a set may have as many live cells, and Problem (17) asks
 for the sum over those of the lowest edges. A binary search tree, kept in balance by fixed random
 priorities (a treap), holds the sums of every subtree: a round changes a few cells, and each change
-and each question takes a logarithmic number of steps. Sums are always made anew from the children,
-so that no rounding adds up over time.
+and each query takes a logarithmic number of steps. Sums are always computed from the children, so
+rounding errors do not add up over time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def remove(tables: PartialStates, s: int, c: int) -> None:
 
 @jit_inner
 def refresh(tables: PartialStates, c: int) -> None:
-    """Make the sums anew from cell c up to the root."""
+    """Compute the sums again from cell c up to the root."""
     while c != NONE:
         _sum_up(tables, c)
         c = tables.cells[c]["parent"]

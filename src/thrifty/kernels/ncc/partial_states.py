@@ -82,7 +82,7 @@ class PartialStates(NamedTuple):
 
 
 def initial(levels: Ints, n_actions: int, *, sets: int = 64, cells: int = 1024) -> PartialStates:
-    """Return empty tables with room for so many rows (powers of two)."""
+    """Return empty tables with room for these numbers of rows (powers of two)."""
     # Fixed keys: hashing must give the same tables in every process.
     keys = np.random.default_rng(20231).integers(2**62, size=(levels.size, levels.max() + 1))
     return PartialStates(
@@ -103,17 +103,17 @@ def initial(levels: Ints, n_actions: int, *, sets: int = 64, cells: int = 1024) 
 
 @jit
 def has_room(tables: PartialStates) -> bool:
-    """Whether one more round fits: a cell for every set, or a new set made up from all cells."""
+    """Return True if one more round fits: a cell for every set, or a new set with all its cells."""
     n_sets, n_cells = tables.sizes[0], tables.sizes[1]
     return n_sets < tables.sets.size and 2 * n_cells + n_sets + 1 < tables.cells.size
 
 
 GROWING = ("sets", "set_places", "live", "cells", "cell_places", "codes", "pulls", "sums")
-"""The arrays that `grown` makes longer."""
+"""The arrays that `double_tables` makes longer."""
 
 
-def grown(tables: PartialStates) -> PartialStates:
-    """Return the same tables with twice the room."""
+def double_tables(tables: PartialStates) -> PartialStates:
+    """Return a copy of the tables with twice the room."""
     n_sets, n_cells = 2 * tables.sets.size, 2 * tables.cells.size
     larger = initial(tables.levels, tables.pulls.shape[1], sets=n_sets, cells=n_cells)
     larger.sizes[:] = tables.sizes
@@ -127,7 +127,7 @@ def grown(tables: PartialStates) -> PartialStates:
 
 @jit
 def set_place(tables: PartialStates, places: Ints, mask: Mask) -> int:
-    """Return where the set stands in the hash table, or would."""
+    """Return the place of the set in the hash table, or the free place for it."""
     n = tables.levels.size
     key = 0
     for i in range(n):
@@ -158,7 +158,7 @@ def find_set(tables: PartialStates, mask: Mask) -> int:
 
 @jit
 def cell_place(tables: PartialStates, s: int, codes: Ints) -> int:
-    """Return where the cell of set s that agrees with `codes` stands, or would."""
+    """Return the place of the cell of set s with these codes, or the free place for it."""
     n = tables.levels.size
     mask = tables.sets[s]["mask"]
     key = 0
@@ -192,7 +192,7 @@ def find_cell(tables: PartialStates, codes: Ints) -> int:
 
 @jit_inner
 def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
-    """Return the row of the cell of set s that agrees with `codes`, a new one if need be."""
+    """Return the row of the cell of set s with these codes; add one if it is missing."""
     place = cell_place(tables, s, codes)
     c = tables.cell_places[place]
     if c != NONE:
@@ -212,7 +212,7 @@ def _cell_of(tables: PartialStates, s: int, codes: Ints) -> int:
 
 @jit_inner
 def _set_of(tables: PartialStates, mask: Mask) -> int:
-    """Return the row of the set `mask`, a new one made up from the rounds so far if need be."""
+    """Return the row of the set `mask`; if it is missing, add one and count the rounds so far."""
     place = set_place(tables, tables.set_places, mask)
     s = tables.set_places[place]
     if s != NONE:
@@ -291,11 +291,11 @@ def count_reward(tables: PartialStates, c: int, action: int, reward: float) -> N
 
 @jit_inner
 def forget_reward(tables: PartialStates, c: int, action: int, reward: float) -> None:
-    """Take a reward that was counted in cell c away again."""
+    """Remove a reward from cell c."""
     tables.pulls[c, action] -= 1
     tables.sums[c, action] -= reward
     if tables.pulls[c, action] == 0:
-        tables.sums[c, action] = 0.0  # no remainder of rounding may survive the last reward
+        tables.sums[c, action] = 0.0  # rounding errors must not outlive the last reward
     tables.cells[c]["counted"] -= 1
     if tables.cells[c]["counted"] == 0:
         _leave(tables, c)
@@ -343,7 +343,7 @@ def _leave(tables: PartialStates, c: int) -> None:
 
 @jit_inner
 def set_edge(tables: PartialStates, c: int, edge: float) -> None:
-    """Note the edge of cell c."""
+    """Set the edge of cell c."""
     s = tables.cells[c]["set"]
     if tables.cells[c]["ordered"]:
         remove(tables, s, c)

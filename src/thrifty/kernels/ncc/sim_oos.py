@@ -15,8 +15,8 @@ from thrifty.kernels.ncc.observation_sets import best_set, excess_of
 from thrifty.kernels.ncc.partial_states import (
     PartialStates,
     count_reward,
+    double_tables,
     find_cell,
-    grown,
     has_room,
     observe,
     set_edge,
@@ -180,7 +180,7 @@ def room(state: SimOOSState) -> bool:
 
 def grow(state: SimOOSState) -> SimOOSState:
     """Return the same state with twice the room."""
-    tables = grown(state.tables)
+    tables = double_tables(state.tables)
     planned_pulls, planned_sums = np.zeros_like(tables.pulls), np.zeros_like(tables.sums)
     planned_pulls[: len(state.planned_pulls)] = state.planned_pulls
     planned_sums[: len(state.planned_sums)] = state.planned_sums

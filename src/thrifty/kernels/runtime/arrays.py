@@ -14,4 +14,4 @@ Mask = Any
 """An observation set as a 64-bit number (numpy's, or Python's where compilation is off)."""
 
 NONE = -1
-"""In the place of a row's number: there is none."""
+"""Index that means: no such row."""

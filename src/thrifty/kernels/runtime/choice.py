@@ -1,4 +1,4 @@
-"""Choosing among the available actions by their index."""
+"""Choice among the available actions."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """Compilation of functions that only compiled functions call.
 
-Numba optimises every function together with all that it calls, and makes machine code of it, and
-does so again for its caller, at every level of the call tree. For an inner function that is wasted:
-only the outermost function's machine code runs. Here an inner function stops at LLVM's code; the
-function that Python, or another compiled function by its address, calls is optimised as a whole.
-It halves the time to compile.
+Numba optimises every function together with all functions that it calls, generates machine code for
+it, and does the same again for its caller, at every level of the call tree. For an inner function
+this work is wasted: only the machine code of the outermost function runs. So here the compilation
+of an inner function stops at LLVM code, and the outermost function is optimised as a whole. This
+halves the time to compile.
 
-The passes are added as numba documents it, but they use parts of numba that may change. Where one
-is missing `INNER_COMPILER` is None, and inner functions are compiled like all others.
+The passes are added in the way that numba documents, but they use internals of numba that may
+change. If one of these is missing, `INNER_COMPILER` has no value and inner functions are compiled
+like all others.
 """
 
 from __future__ import annotations
@@ -25,18 +26,17 @@ except ImportError:
 else:
 
     class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
-        """LLVM code to link into that of the callers: neither optimised nor made machine code."""
+        """LLVM code to link into the code of the callers, without machine code."""
 
         def finalize(self) -> None:
-            """Link in what the function calls."""
+            """Link the functions that this one calls."""
             for library in dict.fromkeys(self._linking_libraries):
-                self._reload_init.update(library._reload_init)
                 self._final_module.link_in(library._get_module_for_linking(), preserve=True)
             self._finalized = True
 
     @register_pass(mutates_CFG=False, analysis_only=False)
     class _UseInnerLibrary(LoweringPass):  # type: ignore[misc]
-        """Before the lowering: have the function lowered into a library that stays LLVM code."""
+        """Before lowering: use a library that stays LLVM code."""
 
         _name = "use_inner_library"
 
@@ -51,7 +51,7 @@ else:
 
     @register_pass(mutates_CFG=False, analysis_only=False)
     class _LetOthersCall(LoweringPass):  # type: ignore[misc]
-        """After the lowering: register the function for the lowering of its callers."""
+        """After lowering: register the function, so that its callers can be lowered."""
 
         _name = "let_others_call"
 
@@ -61,7 +61,7 @@ else:
         def run_pass(self, state: Any) -> bool:
             description, helper, _, environment = state.cr
             name = description.qualname.rpartition(".")[2]
-            # Python never calls it: the address of its machine code, which there is none of, is 0.
+            # Numba looks the function up by this object. The address 0 is never called.
             key = make_function(
                 description.lookup_module(), name, "", 0, environment, (state.library,)
             )

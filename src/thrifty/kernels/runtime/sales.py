@@ -10,7 +10,7 @@ from thrifty.kernels.runtime.compilation import jit_inner
 
 @jit_inner
 def sold_alone(sales: Any, free: Bools) -> bool:
-    """Whether every feature is for sale, alone and without a fee."""
+    """Return True if every feature is sold alone and without a fee."""
     for i in range(free.size):
         if free[i] or sales.groups[i] >= 0 or sales.bundles[i] >= 0:
             return False
@@ -19,7 +19,7 @@ def sold_alone(sales: Any, free: Bools) -> bool:
 
 @jit_inner
 def deliver(sales: Any, free: Bools, mask: Bools) -> None:
-    """Drop what is free from a purchase, and add what is sold together with the rest."""
+    """Remove free features from a purchase, and add the rest of each bundle."""
     n = mask.size
     for i in range(n):
         mask[i] = mask[i] and not free[i]

@@ -66,7 +66,7 @@ def update(
 
 @jit
 def action_values(step: Any, state: Any, codes: Ints) -> Floats:
-    """Return the values that the choice of an action rests on."""
+    """Return the values by which an action is chosen."""
     return steps.action_values(step, state, codes)
 
 

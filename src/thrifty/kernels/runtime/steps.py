@@ -52,7 +52,7 @@ class Steps(NamedTuple):
     update: Step
     """(state, codes, costs, action, reward, purpose); a cost is nan where nothing was bought."""
     action_values: Step | None = None
-    """(state, codes) -> the values that the choice of an action rests on, if on any."""
+    """(state, codes) -> the values by which an action is chosen, if there are any."""
     choose_action: Step | None = None
     """(state, codes, available, draws, purpose) -> action; by default the first of the available
     ones with the largest value."""
@@ -115,20 +115,22 @@ class BoundSteps:
 def _address(step: Any, name: str, pointer: StatePointer) -> int:
     """Return the address of the step's machine code, compiled for this type of state."""
     declared = SIGNATURES[name]
-    compiled = step.get_compile_result(declared.return_type(pointer, *declared.args[1:]))
+    arguments = (pointer, *declared.args[1:])
+    step.compile(declared.return_type(*arguments))
+    compiled = step.overloads[arguments]
     address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
     return address
 
 
 def _without_count(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return the array without its reference count: the caller keeps it, so a step need not."""
+    """Return the array without its reference count, because the caller keeps it alive."""
     array = cgutils.create_struct_proxy(kind)(context, builder, value)
     array.meminfo = ir.Constant(array.meminfo.type, None)
     return array._getvalue()
 
 
 def _caller(name: str) -> Step:
-    """Make the function that calls the step `name`: (step, state, ...) -> what the step returns."""
+    """Return the function that calls the step `name`: (step, state, ...) -> its result."""
     declared = SIGNATURES[name]
 
     def call(step: Any, state: Any, *arguments: Any) -> Any:
@@ -176,7 +178,7 @@ has_room = _caller("has_room")
 
 
 def is_defined(step: Any) -> bool:
-    """Whether the policy has this step."""
+    """Return True if the policy has this step."""
     return step is not None
 
 

@@ -1,8 +1,8 @@
-"""Has the world changed? Sums of evidence that rewards have become worse than predicted (CUSUM).
+"""Change detection: CUSUM tests for rewards that have become worse than predicted.
 
-A sum adds up, never falling below 0, by how much a worse mean explains each reward better than the
-predicted one does. Three guesses of how much worse watch all rounds that exploit; one more watches
-each partial state, since a change may touch a single one.
+The evidence of a reward is the log-likelihood ratio of a worse mean and the predicted one. Three
+tests, for three degrees of "worse", watch all exploit rounds. One more test watches each partial
+state, because a change may affect a single one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from thrifty.kernels.runtime.arrays import Floats
 from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout.likelihood import log_ratio
+from thrifty.kernels.shared.cusum import add_to_cusum
 
 WORSE = (0.4, 0.6, 0.8)
 WORSE_IN_CELL = 0.5
@@ -21,24 +22,24 @@ ALARM = 8.0
 
 
 class Surprise(NamedTuple):
-    """The sums, over all rounds and for every cell."""
+    """The sums of the tests over all rounds, and of the test of every cell."""
 
     sums: Floats
     cells: Floats
 
 
 def initial(n_cells: int) -> Surprise:
-    """Return sums of nothing."""
+    """Return sums of 0."""
     return Surprise(np.zeros(len(WORSE)), np.zeros(n_cells))
 
 
 @jit_inner
 def add_evidence(surprise: Surprise, reward: float, p: float, dispersion: float) -> bool:
-    """Compare the reward with its predicted mean; return whether everything is to be forgotten."""
+    """Compare a reward with its predicted mean; return True if there is an alarm."""
     alarm = False
     for k, part in enumerate(WORSE):
         evidence = log_ratio(reward, part * p, p) / dispersion
-        surprise.sums[k] = max(0.0, surprise.sums[k] + evidence)
+        surprise.sums[k] = add_to_cusum(surprise.sums[k], evidence, 0.0)
         alarm = alarm or surprise.sums[k] > ALARM
     return alarm
 
@@ -47,9 +48,9 @@ def add_evidence(surprise: Surprise, reward: float, p: float, dispersion: float)
 def add_evidence_in(
     surprise: Surprise, cell: int, reward: float, p: float, dispersion: float
 ) -> bool:
-    """Compare it within one cell; return whether the cell is to be forgotten."""
+    """Compare a reward within one cell; return True if there is an alarm, and reset its sum."""
     evidence = log_ratio(reward, WORSE_IN_CELL * p, p) / dispersion
-    surprise.cells[cell] = max(0.0, surprise.cells[cell] + evidence)
+    surprise.cells[cell] = add_to_cusum(surprise.cells[cell], evidence, 0.0)
     if surprise.cells[cell] <= ALARM:
         return False
     surprise.cells[cell] = 0.0
@@ -57,15 +58,15 @@ def add_evidence_in(
 
 
 @jit_inner
-def calm_down(surprise: Surprise) -> None:
-    """Start all sums afresh."""
+def reset(surprise: Surprise) -> None:
+    """Set all sums to 0."""
     for k in range(surprise.sums.size):
         surprise.sums[k] = 0.0
-    calm_down_in(surprise, 0, surprise.cells.size)
+    reset_cells(surprise, 0, surprise.cells.size)
 
 
 @jit_inner
-def calm_down_in(surprise: Surprise, start: int, stop: int) -> None:
-    """Start the sums of these cells afresh."""
+def reset_cells(surprise: Surprise, start: int, stop: int) -> None:
+    """Set the sums of these cells to 0."""
     for cell in range(start, stop):
         surprise.cells[cell] = 0.0

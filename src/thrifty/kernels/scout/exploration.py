@@ -1,4 +1,4 @@
-"""How often Scout explores and probes, and what it looks at then."""
+"""Chances to explore and to probe, and the features that such rounds buy."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from thrifty.kernels.scout.state import ScoutState, blind_mean
 
 YOUNG = 30
 """Exploration is not penalised for this many rounds after a restart."""
-EPSILON, LEAST_EPSILON, MOST_EPSILON = 0.7, 0.005, 0.5
+EPSILON, MIN_EPSILON, MAX_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
-LEAST_MATTERING = 0.1
+MIN_MATTERING = 0.1
 PROBES = 0.25
-HEADROOM, LEAST_LOSS = 0.8, 0.02
+HEADROOM, MIN_LOSS = 0.8, 0.02
 GROWING_HEADROOM = 0.4
 LOSS = 0.6
 YOUNG_LOSS = 0.2
-"""What acting blindly is taken to lose while little is known."""
+"""Assumed loss of a blind action in the first rounds after a restart."""
 CAUTION, YOUNG_CAUTION = 10, 3
 GROWING_LOSS = 0.5
 CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
@@ -28,13 +28,13 @@ GROWING_PROBES = 1.4
 
 @jit_inner
 def headroom_of(state: ScoutState) -> float:
-    """Return U, how much more than now can be gained at the most."""
+    """Return U, the largest possible improvement over the present value."""
     return max(0.0, 1.0 - state.book[0]["value"])
 
 
 @jit_inner
 def fill_explored(state: ScoutState, mask: Bools) -> None:
-    """Fill in the features that may pay for themselves, or were never seen."""
+    """Fill the mask with the features that may pay for themselves or were never bought."""
     headroom = headroom_of(state)
     for i in range(mask.size):
         price = state.prices[i]
@@ -45,37 +45,37 @@ def fill_explored(state: ScoutState, mask: Bools) -> None:
 def chance_to_explore(state: ScoutState, explored: Bools) -> float:
     """Return the chance to explore.
 
-    It falls with the age and rises with the doubt which set is the right one. It is less where a
-    round that explores loses much and, later, where little can be gained and where rewards hardly
-    seem to depend on any feature. How many such rounds it takes to find the features that matter
-    hardly depends on how many there are, but what they cost does. So with very many features a
-    campaign of them comes first, until it is clear which features matter.
+    It falls with the age, and rises with the doubt about the right set. It is lower where an
+    explore round loses much and, later, where little can be gained or rewards hardly depend on any
+    feature. The number of explore rounds needed to find the features that matter hardly depends on
+    the number of features, but their cost does. So with very many features a campaign of explore
+    rounds comes first, until it is clear which features matter.
     """
     book = state.book
     age = book[0]["age"]
     if age == 0:
         return 1.0
     doubt = 1 - book[0]["certainty"]
-    epsilon = max(LEAST_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
+    epsilon = max(MIN_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
     price = _price(state, explored)
     if age <= YOUNG:
         cheap = 1.0 if grows(state) else min(1.0, LOSS / (price + YOUNG_LOSS))
         return min(1.0, epsilon) * cheap**YOUNG_CAUTION
-    matters = max(LEAST_MATTERING, 1 - math.exp(state.weights.log[0]))
+    matters = max(MIN_MATTERING, 1 - math.exp(state.weights.log[0]))
     loss = book[0]["value"] - blind_mean(state) + price
     scope = _scope(state, loss)
-    epsilon = min(MOST_EPSILON, epsilon * matters) * scope * _cheapness(state, loss)
+    epsilon = min(MAX_EPSILON, epsilon * matters) * scope * _cheapness(state, loss)
     if grows(state) and doubt > CAMPAIGN_DOUBT:
         campaign = CAMPAIGN * scope * CAMPAIGN_LOSS / max(loss, CAMPAIGN_LOSS)
         if wide_rounds.number(state.wide_rounds) < campaign:
-            return MOST_EPSILON
+            return MAX_EPSILON
     return epsilon
 
 
 @jit_inner
 def _scope(state: ScoutState, loss: float) -> float:
-    """Return how much can be gained beside what a round that explores loses, at most 1."""
-    enough = HEADROOM * max(loss, LEAST_LOSS)
+    """Return the possible improvement relative to the loss of an explore round, at most 1."""
+    enough = HEADROOM * max(loss, MIN_LOSS)
     if grows(state):
         enough = min(enough, GROWING_HEADROOM)
     return min(1.0, headroom_of(state) / enough)
@@ -83,9 +83,10 @@ def _scope(state: ScoutState, loss: float) -> float:
 
 @jit_inner
 def _cheapness(state: ScoutState, loss: float) -> float:
-    """Return what is left of exploring if such a round loses so much.
+    """Return the factor by which the loss of an explore round reduces exploration.
 
-    With very many features it is dear at all times, and there is more to be found.
+    With very many features the factor is milder: exploration is always expensive there, and there
+    is more to find.
     """
     if grows(state):
         return GROWING_LOSS / max(loss, GROWING_LOSS)
@@ -94,7 +95,7 @@ def _cheapness(state: ScoutState, loss: float) -> float:
 
 @jit_inner
 def _price(state: ScoutState, explored: Bools) -> float:
-    """Return what a round that explores costs, within the limit on the number of features."""
+    """Return the expected price of an explore round, given the limit on its features."""
     features = 0
     for i in range(explored.size):
         features += explored[i]
@@ -104,7 +105,7 @@ def _price(state: ScoutState, explored: Bools) -> float:
 
 @jit_inner
 def grows(state: ScoutState) -> bool:
-    """Whether there are too many features for tables of all sets."""
+    """Return True if there are too many features for tables of all sets."""
     return state.subsets.masks.size > state.subsets.order.size
 
 
@@ -112,8 +113,8 @@ def grows(state: ScoutState) -> bool:
 def chance_to_probe(state: ScoutState, epsilon: float) -> float:
     """Return the chance to probe.
 
-    Of many features more are likely to be missing in the set in use, and a probe loses less than a
-    round that explores: so there are more probes, the more that is left to be gained.
+    With many features the set in use is more likely to lack some that matter, and a probe loses
+    less than an explore round. So there are more probes, the more can still be gained.
     """
     age = state.book[0]["age"]
     if age <= YOUNG or not grows(state):

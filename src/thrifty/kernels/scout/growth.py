@@ -1,10 +1,11 @@
-"""Larger sets, grown from the heaviest ones where there is no room for all sets.
+"""Growth of larger sets from the heaviest ones, where there is no room for tables of all sets.
 
-Of many features only the sets of at most K have tables from the beginning. Every now and then the
-heaviest sets of K features and more are offered each other feature: the wide rounds since the last
-restart are played again, and the set that predicts them best gets tables, taught by these rounds,
-if it deserves them more than the lightest of those that have. It begins with the weight that it
-would have had: its parent's, times how much better it predicts, times the ratio of their priors.
+With many features only the sets of at most K features have tables from the start. From time to time
+the heaviest sets of at least K features are extended by each other feature in turn: the wide rounds
+since the last restart are replayed, and the extended set that predicts them best gets tables if its
+weight exceeds that of the lightest grown set. The tables learn from the same rounds. The weight is
+the one that the set would have had: its parent's, times the ratio of their likelihoods, times the
+ratio of their priors.
 """
 
 from __future__ import annotations
@@ -16,34 +17,35 @@ import numpy as np
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout import wide_rounds
-from thrifty.kernels.scout.likelihood import clipped, log_likelihood
+from thrifty.kernels.scout.likelihood import clip_mean, log_likelihood
 from thrifty.kernels.scout.model_weights import PRIOR_PULLS, Weights, centre_of, normalise
 from thrifty.kernels.scout.subsets import (
-    MOST_CELLS,
+    MAX_CELLS,
     NO_SET,
     Subsets,
     bind,
     n_features,
     number_of,
     place_of,
-    shrunk,
+    shrunk_mean,
     within,
 )
 from thrifty.kernels.scout.wide_rounds import WideRounds
 from thrifty.kernels.shared.masks import contains
 
-PARENTS = 6
-MORE_ROUNDS = 1.1
-"""Sets grow when there are so many times the wide rounds of the last time, and a few more."""
-A_FEW = 5
+MAX_PARENTS = 6
+GROWTH_INTERVAL = 1.1
+MIN_EXTRA_ROUNDS = 5
+"""Sets grow when the wide rounds number GROWTH_INTERVAL times those of the last time, and
+MIN_EXTRA_ROUNDS more."""
 
 
 class Growth(NamedTuple):
-    """Whose turn it is to grow, and room to compute in.
+    """The parents that have yet to grow, and scratch arrays.
 
-    `book` is the number of wide rounds when parents were last chosen, and how many of them have
-    yet to grow. `numbers` are the partial states of a parent in the wide rounds, and `scores` how
-    well it predicted them.
+    `book` holds the number of wide rounds when parents were last chosen, and the number of parents
+    left. `numbers` are the partial states of a parent in the wide rounds, and `scores` the
+    log-likelihoods of its predictions.
     """
 
     book: Ints
@@ -55,14 +57,14 @@ class Growth(NamedTuple):
 
 
 def initial(n_actions: int) -> Growth:
-    """Return nobody to grow."""
+    """Return a state without parents."""
     return Growth(
         book=np.zeros(2, np.int64),
-        parents=np.zeros(PARENTS, np.int64),
-        numbers=np.zeros(wide_rounds.MOST_ROUNDS, np.int64),
-        scores=np.zeros(wide_rounds.MOST_ROUNDS),
-        pulls=np.zeros((MOST_CELLS, n_actions)),
-        sums=np.zeros((MOST_CELLS, n_actions)),
+        parents=np.zeros(MAX_PARENTS, np.int64),
+        numbers=np.zeros(wide_rounds.MAX_ROUNDS, np.int64),
+        scores=np.zeros(wide_rounds.MAX_ROUNDS),
+        pulls=np.zeros((MAX_CELLS, n_actions)),
+        sums=np.zeros((MAX_CELLS, n_actions)),
     )
 
 
@@ -77,15 +79,16 @@ def grow(
     mean: float,
     dispersion: float,
 ) -> int:
-    """Let one parent grow, if it is time; return the place that got another set, or NONE.
+    """Let one parent grow if it is time; return the place of the new set, or NONE.
 
-    The set in use keeps its place, and no set gets more than `most` features.
+    The set in use keeps its place, and no set gets more than `most` features. One call extends one
+    parent only, to spread the work over several rounds.
     """
     if growth.book[1] == 0:
         seen = wide_rounds.number_of_all(rounds)
         if seen < growth.book[0]:  # there was a restart
             growth.book[0] = 0
-        if seen < MORE_ROUNDS * growth.book[0] + A_FEW:
+        if seen < GROWTH_INTERVAL * growth.book[0] + MIN_EXTRA_ROUNDS:
             return NONE
         growth.book[0] = seen
         growth.book[1] = _choose_parents(growth, subsets, weights)
@@ -114,7 +117,7 @@ def _place(
     prior: float,
     log_weight: float,
 ) -> int:
-    """Give the set the place of the lightest grown one, if that is lighter."""
+    """Replace the lightest grown set by the new one if that is heavier."""
     place = NONE
     for j in range(subsets.order.size, subsets.masks.size):
         if subsets.masks[j] != in_use and (place == NONE or weights.log[j] < weights.log[place]):
@@ -131,11 +134,11 @@ def _place(
 
 @jit_inner
 def _choose_parents(growth: Growth, subsets: Subsets, weights: Weights) -> int:
-    """Note the heaviest sets of at least K features; return how many there are."""
+    """Store the heaviest sets of at least K features as parents; return their number."""
     largest = n_features(subsets, subsets.order.size - 1)
     chosen = 0
     lightest = np.inf
-    while chosen < PARENTS:
+    while chosen < MAX_PARENTS:
         best = NONE
         for j in range(subsets.masks.size - 1, 0, -1):
             if j < subsets.order.size and n_features(subsets, j) < largest:
@@ -155,16 +158,16 @@ def _choose_parents(growth: Growth, subsets: Subsets, weights: Weights) -> int:
 def _best_child(
     growth: Growth, subsets: Subsets, rounds: WideRounds, parent: int, mean: float
 ) -> tuple[Mask, float]:
-    """Return the best set with one feature more, of those without tables, and its lead."""
+    """Return the best set without tables that has one more feature, and its lead."""
     n = subsets.levels.size
     best, lead = np.int64(NO_SET), -np.inf
     cells = _cells(subsets, parent)
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         return best, lead
     _play_parent(growth, subsets, rounds, parent, cells, mean)
     for i in range(n):
         mask = subsets.masks[parent] | (np.int64(1) << (n - 1 - i))
-        if cells * subsets.levels[i] <= MOST_CELLS and place_of(subsets, mask) == NONE:
+        if cells * subsets.levels[i] <= MAX_CELLS and place_of(subsets, mask) == NONE:
             score = _play_child(growth, subsets, rounds, cells, i, mean)
             if score > lead:
                 best, lead = mask, score
@@ -173,7 +176,7 @@ def _best_child(
 
 @jit_inner
 def _cells(subsets: Subsets, j: int) -> int:
-    """Return how many partial states set j has."""
+    """Return the number of partial states of set j."""
     n = subsets.levels.size
     cells = 1
     for i in range(n):
@@ -194,18 +197,18 @@ def _forget(growth: Growth, cells: int) -> None:
 def _predict_and_learn(
     growth: Growth, cell: int, action: int, reward: float, centre: float
 ) -> float:
-    """Return how well a cell predicts a reward, and let it learn."""
-    p = shrunk(growth.sums[cell, action], growth.pulls[cell, action], centre, PRIOR_PULLS)
+    """Return the log-likelihood of a reward in a cell, then add the reward to the cell."""
+    p = shrunk_mean(growth.sums[cell, action], growth.pulls[cell, action], centre, PRIOR_PULLS)
     growth.pulls[cell, action] += 1.0
     growth.sums[cell, action] += reward
-    return log_likelihood(reward, clipped(p))
+    return log_likelihood(reward, clip_mean(p))
 
 
 @jit_inner
 def _play_parent(
     growth: Growth, subsets: Subsets, rounds: WideRounds, parent: int, cells: int, mean: float
 ) -> None:
-    """Note the parent's partial states and scores in all rounds."""
+    """Store the parent's partial states and scores in all rounds."""
     mask = subsets.masks[parent]
     _forget(growth, cells)
     for k in range(wide_rounds.number(rounds)):
@@ -224,7 +227,7 @@ def _play_parent(
 def _play_child(
     growth: Growth, subsets: Subsets, rounds: WideRounds, cells: int, i: int, mean: float
 ) -> float:
-    """Return by how much better the parent with feature i predicts where it was observed."""
+    """Return how much better the parent with feature i predicts the rounds that observed i."""
     _forget(growth, cells * subsets.levels[i])
     lead = 0.0
     for k in range(wide_rounds.number(rounds)):

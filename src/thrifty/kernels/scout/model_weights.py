@@ -1,9 +1,9 @@
-"""Which features matter: weights of the hypotheses "rewards depend on psi_J and on nothing else".
+"""Weights of the sets J: the hypotheses "rewards depend on psi_J and on nothing else".
 
-A wide round teaches all sets that it lets compete, so the tables of such rounds compare hypotheses
-fairly: each predicts the reward before it learns it, and its weight is multiplied by the
-probability that it gave to what came. (By the tables of all rounds the set in use would win for
-having learnt most.) A small share of all weight goes back to the prior, because things change.
+A wide round teaches all sets that compete in it, so the tables of wide rounds compare hypotheses
+fairly: each predicts the reward before learning it, and its weight is multiplied by the likelihood
+of the reward. With the tables of all rounds the set in use would win because it has learnt most. A
+small share of all weight returns to the prior each time, because the world may change.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.runtime.compilation import jit_inner
-from thrifty.kernels.scout.likelihood import clipped, log_likelihood
-from thrifty.kernels.scout.subsets import NO_SET, Subsets, n_features, shrunk, within
+from thrifty.kernels.scout.likelihood import clip_mean, log_likelihood
+from thrifty.kernels.scout.subsets import NO_SET, Subsets, n_features, shrunk_mean, within
 
 SHARE = 0.003
 TEMPER = 0.5
-"""What is left of the weights' logarithms after a restart, the rest being the prior's."""
+"""Share of the log weights that is kept after a restart; the rest comes from the prior."""
 BAND = 5.0
-MOST_LISTED = 8
+MAX_LISTED = 8
 PRIOR_PULLS = 2.0
 NOTHING = -700.0
-"""The logarithm of the weight of a place without a set: as good as none."""
+"""Log weight of a place without a set."""
 
 
 class Weights(NamedTuple):
@@ -54,16 +54,16 @@ def initial(sizes: Ints, n_features: int, most: int) -> Weights:
         prior_of_size=np.array(by_size),
         prior=prior,
         log=prior - math.log(np.exp(prior).sum()),
-        listed=np.zeros(MOST_LISTED, np.int64),
+        listed=np.zeros(MAX_LISTED, np.int64),
         length=np.ones(1, np.int64),
-        shares=np.ones(MOST_LISTED),
+        shares=np.ones(MAX_LISTED),
     )
 
 
 @jit_inner
 def centre_of(subsets: Subsets, action: int, mean: float) -> float:
-    """Return the mean of an action in blind wide rounds, shrunk to that of all actions."""
-    return shrunk(subsets.wide_sums[0, action], subsets.wide_pulls[0, action], mean, 1.0)
+    """Return the mean of an action in blind wide rounds, shrunk_mean to that of all actions."""
+    return shrunk_mean(subsets.wide_sums[0, action], subsets.wide_pulls[0, action], mean, 1.0)
 
 
 @jit_inner
@@ -88,12 +88,12 @@ def weigh(
         if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
             cell = subsets.cells[j]
             total, count = subsets.wide_sums[cell, action], subsets.wide_pulls[cell, action]
-            p = centre if j == 0 else shrunk(total, count, centre, PRIOR_PULLS)
-            gain = log_likelihood(reward, clipped(p)) / dispersion
+            p = centre if j == 0 else shrunk_mean(total, count, centre, PRIOR_PULLS)
+            gain = log_likelihood(reward, clip_mean(p)) / dispersion
             before += math.exp(weights.log[j])
             weights.log[j] += gain
             after += math.exp(weights.log[j])
-    if before > 0.0:  # else nobody took part: no set from the basis to the observed one has tables
+    if before > 0.0:  # else no competing set has tables
         _rescale(subsets, weights, basis, observed, math.log(before / after))
 
 
@@ -101,7 +101,7 @@ def weigh(
 def _rescale(
     subsets: Subsets, weights: Weights, basis: Mask, observed: Mask, change: float
 ) -> None:
-    """Give the competitors their old total back, and everybody's share to the prior."""
+    """Restore the total weight of the competitors, and move a share of all weights to the prior."""
     total = 0.0
     for j in range(weights.log.size):
         if within(basis, subsets.masks[j]) and within(subsets.masks[j], observed):
@@ -122,7 +122,7 @@ def take_priors(weights: Weights, subsets: Subsets) -> None:
 
 @jit_inner
 def temper(weights: Weights) -> None:
-    """Take most of the weights back to the prior."""
+    """Move the weights towards the prior."""
     for j in range(weights.log.size):
         weights.log[j] = TEMPER * weights.log[j] + (1 - TEMPER) * weights.prior[j]
     normalise(weights)
@@ -130,7 +130,7 @@ def temper(weights: Weights) -> None:
 
 @jit_inner
 def normalise(weights: Weights) -> None:
-    """Let the weights sum to 1."""
+    """Scale the weights to a sum of 1."""
     total = 0.0
     for j in range(weights.log.size):
         total += math.exp(weights.log[j])
@@ -139,8 +139,8 @@ def normalise(weights: Weights) -> None:
 
 
 @jit_inner
-def make_list(weights: Weights) -> float:
-    """Make the short list anew; return the largest weight."""
+def make_short_list(weights: Weights) -> float:
+    """Make the short list; return the largest weight."""
     best = weights.log[0]
     for j in range(1, weights.log.size):
         best = max(best, weights.log[j])
@@ -148,7 +148,7 @@ def make_list(weights: Weights) -> float:
     weights.listed[0] = 0
     for j in range(1, weights.log.size):
         if weights.log[j] > best - BAND:
-            length = _listed(weights, length, j)
+            length = _insert_in_list(weights, length, j)
     for k in range(length):
         weights.shares[k] = math.exp(weights.log[weights.listed[k]])
     weights.length[0] = length
@@ -156,8 +156,8 @@ def make_list(weights: Weights) -> float:
 
 
 @jit_inner
-def _listed(weights: Weights, length: int, j: int) -> int:
-    """Put set j where it belongs behind the empty one, if it does; return the list's length."""
+def _insert_in_list(weights: Weights, length: int, j: int) -> int:
+    """Insert set j by its weight, after the empty set; return the length of the list."""
     listed = weights.listed
     if length < listed.size:
         length += 1

@@ -1,4 +1,4 @@
-"""What features cost now: running means that start afresh when prices jump."""
+"""Present prices of the features: running means that restart when a price jumps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from thrifty.kernels.runtime.arrays import Bools, Floats
 from thrifty.kernels.runtime.compilation import jit_inner
+from thrifty.kernels.shared.cusum import add_to_cusum
 
 MEMORY = 100
 SPREAD_MEMORY = 200.0
-LEAST_SPREAD = 1e-4
-LARGEST_STEP = 6.0
+MIN_SPREAD = 1e-4
+MAX_STEP = 6.0
 SLACK, ALARM = 1.0, 9.0
 
 PRICE = np.dtype(
@@ -31,13 +32,13 @@ Prices = NDArray[np.void]
 
 
 def initial(n_features: int) -> Prices:
-    """Return what is known before anything was paid."""
+    """Return the prices before the first payment."""
     return np.zeros(n_features, PRICE)
 
 
 @jit_inner
 def pay(prices: Prices, i: int, cost: float) -> bool:
-    """Note a payment for feature i; return whether its price has jumped."""
+    """Record a payment for feature i; return True if its price has jumped."""
     jumped = _has_jumped(prices, i, cost)
     if jumped:
         prices[i]["seen"] = 0
@@ -66,20 +67,20 @@ def _note_deviation(prices: Prices, i: int, square: float) -> None:
 
 @jit_inner
 def _has_jumped(prices: Prices, i: int, cost: float) -> bool:
-    """Add the standardised deviation to both sums (CUSUM); return whether one is too large."""
-    if prices[i]["seen"] < 3:
+    """Add the standardised deviation to both sums; return True if one is too large."""
+    if prices[i]["seen"] < 3:  # too few to know the spread
         return False
     variance = prices[i]["squares"] / prices[i]["deviations"]
-    spread = (math.sqrt(variance) + LEAST_SPREAD) * math.sqrt(1 + 1 / prices[i]["seen"])
-    step = min(max((cost - prices[i]["mean"]) / spread, -LARGEST_STEP), LARGEST_STEP)
-    prices[i]["up"] = max(0.0, prices[i]["up"] + step - SLACK)
-    prices[i]["down"] = max(0.0, prices[i]["down"] - step - SLACK)
+    spread = (math.sqrt(variance) + MIN_SPREAD) * math.sqrt(1 + 1 / prices[i]["seen"])
+    step = min(max((cost - prices[i]["mean"]) / spread, -MAX_STEP), MAX_STEP)
+    prices[i]["up"] = add_to_cusum(prices[i]["up"], step, SLACK)
+    prices[i]["down"] = add_to_cusum(prices[i]["down"], -step, SLACK)
     return max(prices[i]["up"], prices[i]["down"]) > ALARM
 
 
 @jit_inner
 def total(prices: Prices, mask: Bools) -> float:
-    """Return what the features of the mask cost together."""
+    """Return the total price of the features in the mask."""
     amount = 0.0
     for i in range(mask.size):
         if mask[i]:
@@ -89,6 +90,6 @@ def total(prices: Prices, mask: Bools) -> float:
 
 @jit_inner
 def means(prices: Prices, out: Floats) -> None:
-    """Write down every feature's mean price."""
+    """Copy the mean price of every feature to `out`."""
     for i in range(out.size):
         out[i] = prices[i]["mean"]

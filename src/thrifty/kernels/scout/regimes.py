@@ -1,7 +1,7 @@
-"""Former regimes: what was known before a restart, in case the world goes back to it.
+"""Former regimes: the tables and weights before a restart, in case the world returns to them.
 
-After a restart every stored regime is compared with what is being learnt anew, reward by reward;
-the first that explains them clearly better is restored.
+After a restart every stored regime is compared with the new tables, reward by reward. The first one
+that explains the rewards clearly better is restored.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout import wide_rounds
-from thrifty.kernels.scout.likelihood import clipped, log_ratio
+from thrifty.kernels.scout.likelihood import clip_mean, log_ratio
 from thrifty.kernels.scout.model_weights import Weights, take_priors
-from thrifty.kernels.scout.subsets import Subsets, bind, cell_in_place, shrunk, within
+from thrifty.kernels.scout.subsets import Subsets, bind, cell_in_place, shrunk_mean, within
 from thrifty.kernels.scout.wide_rounds import WideRounds
 from thrifty.kernels.shared.linear import copy
 
 SLOTS = 5
-OLD_ENOUGH = 100
-"""A regime that lasted no longer taught too little to be stored."""
-ENOUGH, TOO_LITTLE = 4.0, -6.0
+MIN_AGE_TO_STORE = 100
+"""A shorter regime is not stored: it has learnt too little."""
+EVIDENCE_TO_RESTORE, EVIDENCE_TO_DROP = 4.0, -6.0
 HANDICAP = -2.0
-"""The evidence with which the regime that was just given up begins."""
+"""Initial evidence of the regime that has just ended."""
 
 EMPTY, WAITING, DROPPED = 0, 1, 2
 
@@ -43,7 +43,7 @@ REGIME = np.dtype(
 
 
 class Regimes(NamedTuple):
-    """The stored regimes: their books, sets, tables and weights."""
+    """The stored regimes: a record of each (`books`), its sets, tables and weights."""
 
     books: NDArray[np.void]
     masks: Ints
@@ -67,13 +67,13 @@ def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
 def store(
     regimes: Regimes, subsets: Subsets, weights: Weights, blind: Floats, age: int, restart: int
 ) -> None:
-    """Keep what is known in the place of the oldest regime, and begin to compare all of them."""
+    """Store the present regime in the place of the oldest one, and start to compare all of them."""
     books = regimes.books
     for k in range(SLOTS):
         books[k]["evidence"] = 0.0
         if books[k]["status"] == DROPPED:
             books[k]["status"] = WAITING
-    if age <= OLD_ENOUGH:
+    if age <= MIN_AGE_TO_STORE:
         return
     place = 0
     for k in range(SLOTS):
@@ -111,11 +111,11 @@ def recognise(
             j = _heaviest(regimes, k, observed)
             cell = cell_in_place(subsets, j, regimes.masks[k, j], codes)
             total, count = regimes.sums[k, cell, action], regimes.pulls[k, cell, action]
-            theirs = clipped(shrunk(total, count, 0.5, 1.0))
+            theirs = clip_mean(shrunk_mean(total, count, 0.5, 1.0))
             books[k]["evidence"] += log_ratio(reward, theirs, p) / dispersion
-            if books[k]["evidence"] < TOO_LITTLE:
+            if books[k]["evidence"] < EVIDENCE_TO_DROP:
                 books[k]["status"] = DROPPED
-            elif books[k]["evidence"] > ENOUGH and (
+            elif books[k]["evidence"] > EVIDENCE_TO_RESTORE and (
                 found == NONE or books[k]["evidence"] > books[found]["evidence"]
             ):
                 found = k
@@ -142,10 +142,10 @@ def restore(
     rounds: WideRounds,
     blind: Floats,
 ) -> int:
-    """Add what regime k knew to what is known, and take its weights; return its age.
+    """Add the tables of regime k to the present ones, and take its weights; return its age.
 
-    Its grown sets take the places of the present ones and learn what the last rounds can teach.
-    Its own place is free again: it will be stored anew when it ends. The others wait for a restart.
+    Its grown sets replace the present ones and learn from the last wide rounds. Its slot is free
+    until it ends and is stored again. The other regimes wait for the next restart.
     """
     books = regimes.books
     for j in range(subsets.order.size, subsets.masks.size):

@@ -1,8 +1,8 @@
-"""What each observation set is worth: V(I), the mean reward of acting by psi_I less the price of I.
+"""Value of each observation set: V(I), the mean reward of acting by psi_I minus the price of I.
 
-The mean runs over the states of the last wide rounds, seen in full or nearly so. Acting by
-psi_I means taking the action of the largest mean m(a, psi_I), the average over the short list of
-those sets' means that psi_I allows, by their weights.
+The mean runs over the states of the last wide rounds, in which most features were observed. Acting
+by psi_I means taking the action with the largest m(a, psi_I), the weighted average over the sets of
+the short list that are within I.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.runtime.compilation import jit_inner
-from thrifty.kernels.scout.model_weights import MOST_LISTED, Weights
-from thrifty.kernels.scout.subsets import Subsets, cell_of, place_of, shrunk, within
-from thrifty.kernels.scout.wide_rounds import MOST_ROUNDS, WideRounds
+from thrifty.kernels.scout.model_weights import MAX_LISTED, Weights
+from thrifty.kernels.scout.subsets import Subsets, cell_of, place_of, shrunk_mean, within
+from thrifty.kernels.scout.wide_rounds import MAX_ROUNDS, WideRounds
 from thrifty.kernels.shared.masks import contains, mask_of, price_of
 
 STATES = 150
@@ -26,16 +26,16 @@ FREE_PRIOR = 5.0
 """The number of states that the mean over all states counts for, where free values are known."""
 REFINED_PULLS = 8.0
 """The number of rewards that the average over sets counts for in a set's own cell."""
-MOST_CANDIDATES = MOST_LISTED * (MOST_LISTED + 1) // 2
+MAX_CANDIDATES = MAX_LISTED * (MAX_LISTED + 1) // 2
 
 
 class Comparison(NamedTuple):
-    """The sets compared last, and room to compute in.
+    """The sets compared last, and scratch arrays.
 
-    `means` are those of the listed sets in the last states; `candidates` are the sets, so many of
-    them, and `worth` their values and prices. `masks` and `shares` are those of the listed sets
-    then, `counted` how many were listed and the number of wide rounds then: with them a case whose
-    free values are known can be compared later (see `best_set_given`).
+    `means` are those of the listed sets in the last states. `candidates` are the sets, `compared`
+    their number, and `worth` their values and prices. `masks` and `shares` are those of the listed
+    sets at that time, and `counted` their number and the number of wide rounds: with them a case
+    with free values can be compared later (see `best_set_given`).
     """
 
     means: Floats
@@ -48,14 +48,14 @@ class Comparison(NamedTuple):
 
 
 def initial(n_actions: int) -> Comparison:
-    """Return a comparison of nothing."""
+    """Return an empty comparison."""
     return Comparison(
-        means=np.zeros((MOST_LISTED, STATES, n_actions)),
-        candidates=np.zeros(MOST_CANDIDATES, np.int64),
+        means=np.zeros((MAX_LISTED, STATES, n_actions)),
+        candidates=np.zeros(MAX_CANDIDATES, np.int64),
         compared=np.zeros(1, np.int64),
-        worth=np.zeros((MOST_CANDIDATES, 2)),
-        masks=np.zeros(MOST_LISTED, np.int64),
-        shares=np.zeros(MOST_LISTED),
+        worth=np.zeros((MAX_CANDIDATES, 2)),
+        masks=np.zeros(MAX_LISTED, np.int64),
+        shares=np.zeros(MAX_LISTED),
         counted=np.zeros(2, np.int64),
     )
 
@@ -67,29 +67,29 @@ def _number(rounds: WideRounds) -> int:
 
 @jit_inner
 def _place(rounds: WideRounds, k: int) -> int:
-    """Return where the k-th of the last states is."""
-    return (rounds.clock[0] - 1 - k) % MOST_ROUNDS
+    """Return the row of the k-th of the last states."""
+    return (rounds.clock[0] - 1 - k) % MAX_ROUNDS
 
 
 @jit_inner
 def centre_of(subsets: Subsets, action: int, mean: float) -> float:
     """Return m_0(a), the mean of an action whatever the state."""
-    return shrunk(subsets.sums[0, action], subsets.pulls[0, action], mean, PRIOR_PULLS)
+    return shrunk_mean(subsets.sums[0, action], subsets.pulls[0, action], mean, PRIOR_PULLS)
 
 
 @jit_inner
 def mean_of(subsets: Subsets, j: int, cell: int, action: int, centre: float) -> float:
-    """Return m_J(a, psi_J) of the set's cell, shrunk to the action's mean."""
+    """Return m_J(a, psi_J) of the set's cell, shrunk_mean to the action's mean."""
     if j == 0:
         return centre
-    return shrunk(subsets.sums[cell, action], subsets.pulls[cell, action], centre, PRIOR_PULLS)
+    return shrunk_mean(subsets.sums[cell, action], subsets.pulls[cell, action], centre, PRIOR_PULLS)
 
 
 @jit_inner
-def predicted(
+def predict(
     subsets: Subsets, weights: Weights, mean: float, observed: Mask, codes: Ints, action: int
 ) -> tuple[float, float]:
-    """Return m(a, psi_I) and the number of rewards that it rests on, averaged likewise."""
+    """Return m(a, psi_I) and the number of rewards behind it, averaged in the same way."""
     centre = centre_of(subsets, action, mean)
     total = 0.0
     value = 0.0
@@ -116,8 +116,8 @@ def best_set(
 ) -> tuple[int, float]:
     """Return the best of the listed sets and of the unions of two of them, and its value.
 
-    A set that costs more than the budget can be bought in some rounds only, and is worth as much
-    less; the empty set, which is bought in the others, comes first.
+    A set that costs more than the budget can be bought in some rounds only, so its value is mixed
+    with that of the empty set, which comes first.
     """
     comparison.compared[0] = 0
     if rounds.clock[0] == 0:
@@ -137,7 +137,7 @@ def best_set(
 def _note_means(
     subsets: Subsets, weights: Weights, rounds: WideRounds, comparison: Comparison, mean: float
 ) -> None:
-    """Compute the listed sets' means in the last states, a little larger if little is known."""
+    """Compute the means of the listed sets in the last states, with a small optimistic bonus."""
     comparison.counted[0] = weights.length[0]
     comparison.counted[1] = rounds.clock[0]
     for k in range(weights.length[0]):
@@ -173,7 +173,7 @@ def _mixed(
 def _value(
     subsets: Subsets, weights: Weights, rounds: WideRounds, comparison: Comparison, mask: Mask
 ) -> float:
-    """Return the mean of max_a m(a, psi_I) over the last states, or -inf if I was never whole."""
+    """Return the mean of max_a m(a, psi_I) over the last states that observed I, or -inf."""
     total = 0.0
     states = 0
     for t in range(_number(rounds)):
@@ -196,7 +196,7 @@ def _was_compared(comparison: Comparison, j: int) -> bool:
 
 @jit_inner
 def _compare(comparison: Comparison, j: int, value: float, price: float) -> None:
-    """Write down a candidate."""
+    """Add a candidate."""
     place = comparison.compared[0]
     comparison.candidates[place] = j
     comparison.worth[place, 0] = value
@@ -218,17 +218,19 @@ def _best(candidates: Ints, worth: Floats, compared: int, budget: float) -> tupl
 
 
 @jit_inner
-def refined(
+def refine(
     subsets: Subsets, place: int, codes: Ints, action: int, mean: float
 ) -> tuple[float, float]:
-    """Return the mean of one set's own cell, drawn towards `mean`, and what it rests on.
+    """Return the mean of one set's own cell, shrunk to `mean`, and the rewards behind it.
 
-    With free values the set that is observed is rarely one of those that rewards seem to depend
-    on, and its own table, which every such round fills, knows more than the average over them.
+    With free values the observed set is rarely one of those that rewards seem to depend on. Its own
+    table, which every such round fills, is then more accurate than the average over those sets.
     """
     cell = cell_of(subsets, place, codes)
     pulls = subsets.pulls[cell, action]
-    return shrunk(subsets.sums[cell, action], pulls, mean, REFINED_PULLS), pulls + REFINED_PULLS
+    return shrunk_mean(
+        subsets.sums[cell, action], pulls, mean, REFINED_PULLS
+    ), pulls + REFINED_PULLS
 
 
 @jit_inner
@@ -240,12 +242,12 @@ def best_set_given(
     budget: float,
     known: Ints,
 ) -> int:
-    """Return the set that is worth most in a case whose free values are known.
+    """Return the set with the largest value in a case whose free values are known.
 
     V(I | f) is the mean of max_a m(a, psi_I and f) over those of the last states that have the
-    free values f, drawn by FREE_PRIOR states towards the mean over all of them; free features cost
-    nothing. The sets are those that `best_set` compared last, each with the free features if that
-    set has tables.
+    free values f, shrunk to the mean over all of them, which counts as FREE_PRIOR states. Free
+    features cost nothing. The sets are those that `best_set` compared last, each with the free
+    features added if that set has tables.
     """
     worth = worth_given(subsets, rounds, comparison, prices, known)
     best, _ = _best(comparison.candidates, worth, comparison.compared[0], budget)
@@ -276,20 +278,20 @@ def _value_given(
     free: Mask,
     known: Ints,
 ) -> float:
-    """Return V(I | f), or -inf if I was never seen together with the free features."""
+    """Return V(I | f), or -inf if I was never observed together with the free features."""
     total = 0.0
     states = 0
     alike_total = 0.0
     alike = 0
     place = place_of(subsets, mask)
     for t in range(min(comparison.counted[1], STATES)):
-        row = (comparison.counted[1] - 1 - t) % MOST_ROUNDS
+        row = (comparison.counted[1] - 1 - t) % MAX_ROUNDS
         if within(mask, rounds.observed[row]):
             best = 0.0
             for a in range(comparison.means.shape[2]):
                 mean = _mixed_then(comparison, mask, t, a)
                 if place != NONE:
-                    mean, _ = refined(subsets, place, rounds.states[row], a, mean)
+                    mean, _ = refine(subsets, place, rounds.states[row], a, mean)
                 best = max(best, mean)
             total += best
             states += 1
@@ -303,7 +305,7 @@ def _value_given(
 
 @jit_inner
 def _mixed_then(comparison: Comparison, mask: Mask, t: int, action: int) -> float:
-    """Return m(a, psi_I) in one of the last states, by the list of the last comparison."""
+    """Return m(a, psi_I) in one of the last states, with the list of the last comparison."""
     total = 0.0
     value = 0.0
     for k in range(comparison.counted[0]):
@@ -315,7 +317,7 @@ def _mixed_then(comparison: Comparison, mask: Mask, t: int, action: int) -> floa
 
 @jit_inner
 def _agrees(state: Ints, free: Mask, known: Ints) -> bool:
-    """Whether a state has the free values of the case at hand."""
+    """Return True if a state has the free values of the present case."""
     for i in range(known.size):
         if contains(free, i, known.size) and state[i] != known[i]:
             return False

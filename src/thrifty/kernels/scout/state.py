@@ -1,4 +1,4 @@
-"""What Scout knows: its limits, its tables and its books."""
+"""The state of Scout: its limits, its tables and its counters."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from thrifty.kernels.scout.subsets import Subsets
 from thrifty.kernels.scout.wide_rounds import WideRounds
 
 LIKELY_SIZE = 5
-"""Of very many features hardly more than this many matter."""
+"""With very many features, the prior expects at most this many to matter."""
 
 BOOK = np.dtype(
     [
-        ("round", np.int64),  # rounds learnt
+        ("round", np.int64),  # number of updates
         ("age", np.int64),  # since the last restart
         ("in_use", np.int64),  # I*
         ("value", np.float64),  # V(I*)
         ("certainty", np.float64),  # the largest weight of a set
-        ("stale", np.int64),  # I* must be chosen anew
+        ("stale", np.int64),  # 1 if I* must be chosen again
         ("probes_due", np.int64),
         ("restarts", np.int64),
         ("spent", np.float64),
     ],
     align=True,
 )
-MOST_EVENTS = 256
+MAX_EVENTS = 256
 
 
 class Limits(NamedTuple):
-    """What a round may buy and spend on average, and whether former regimes are recognised."""
+    """Most features of a round, mean spend per round, and whether to recognise former regimes."""
 
     features: int
     budget: float
@@ -59,10 +59,10 @@ class Limits(NamedTuple):
 
 
 class ScoutState(NamedTuple):
-    """The limits, the pieces, and the books.
+    """The limits, the parts, and the counters (`book`).
 
     `blind` is the sum and number of blind rewards, `habits` how often each action was exploited
-    lately, `events` a ring of (round, kind, feature or NONE) with the number of all events so far.
+    lately, `events` a ring of (round, kind, feature or NONE), and `happened` the number of events.
     """
 
     limits: Limits
@@ -111,7 +111,7 @@ def initial(
         spread=initial_spread(n_actions),
         blind=np.array([0.5, 1.0]),
         habits=np.full(n_actions, 1 / n_actions),
-        events=np.zeros((MOST_EVENTS, 3), np.int64),
+        events=np.zeros((MAX_EVENTS, 3), np.int64),
         happened=np.zeros(1, np.int64),
     )
 

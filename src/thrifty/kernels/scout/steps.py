@@ -1,13 +1,13 @@
-"""Scout: explore blind and wide, exploit the set that is worth most, start afresh after a change.
+"""Scout: explore blindly, exploit the set with the largest value, restart after a change.
 
-Three kinds of rounds, by the interval rule of `subsets`:
+There are three kinds of rounds, by the interval rule of `subsets`:
 
-- *exploit*: buy I*, the set worth most now, and draw the action from it; teaches the table of I*.
+- *exploit*: buy I*, the set with the largest value, and act by it; teaches the table of I*.
 - *explore*: buy all features that could pay for themselves, act blindly; teaches all their subsets.
-- *probe*: buy those features and I*, act by I* alone; teaches all sets from I* up, for the prices.
+- *probe*: buy those features and I*, act by I* alone; teaches all sets that contain I*, and prices.
 
-With a budget there is a fourth: *save*, when more was spent than the rounds so far allow: buy
-nothing, and act by that.
+With a budget there is a fourth kind, *save*: if more was spent than the rounds so far allow, buy
+nothing and act without features.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from thrifty.kernels.scout.exploration import (
     grows,
 )
 from thrifty.kernels.scout.likelihood import (
-    clipped,
+    clip_mean,
     dispersion,
     largest_dispersion,
     note_spread,
 )
-from thrifty.kernels.scout.state import MOST_EVENTS, ScoutState, blind_mean
+from thrifty.kernels.scout.state import MAX_EVENTS, ScoutState, blind_mean
 from thrifty.kernels.shared import variates
 from thrifty.kernels.shared.masks import contains, fill, mask_of
 from thrifty.kernels.shared.variates import beta, stream_of
@@ -50,18 +50,18 @@ FEATURE_DRAWS, ACTION_DRAWS = 2, 1
 EXPLOIT, EXPLORE, PROBE, SAVE = 0, 1, 2, 3
 KINDS = 4
 GIVEN = 1 << 62
-"""A purpose is the kind of the round and the set in use, as KINDS * (its ticket) + kind, and GIVEN
-more if values were known for free."""
+"""A purpose is the kind of the round and the set in use: KINDS * ticket + kind, plus GIVEN if free
+values were known."""
 
-REFRESH = 10
+ROUNDS_BETWEEN_CHOICES = 10
 PROBES_AFTER_ALARM = 3
 THOMPSON_PULLS = 2.0
-LEAST_CHANCE = 0.001
+MIN_CHANCE = 0.001
 ACTION_MEMORY = 0.98
-ENOUGH_TO_JUDGE, ENOUGH_FOR_SPREAD = 3.0, 8.0
-RECOGNITION = 150
+MIN_PULLS_TO_JUDGE, MIN_PULLS_FOR_SPREAD = 3.0, 8.0
+RECOGNITION_ROUNDS = 150
 """A former regime may be recognised for this many rounds after a restart."""
-MOST_AGE_RESTORED = 400
+MAX_RESTORED_AGE = 400
 RESTART, RESTORED, ROW_FORGOTTEN, PRICE_ALARM = 0, 1, 2, 3
 
 
@@ -69,10 +69,10 @@ RESTART, RESTORED, ROW_FORGOTTEN, PRICE_ALARM = 0, 1, 2, 3
 def choose_features(state: ScoutState, known: Ints, draws: Floats, mask: Bools) -> int:
     """Fill the mask for an explore, probe, exploit or save round; return the purpose.
 
-    What is known for free is not bought, and the set in use is the best one given the free values.
+    Free features are not bought, and the set in use is the best one given the free values.
     """
     book = state.book
-    if book[0]["stale"] or book[0]["age"] % REFRESH == 0:
+    if book[0]["stale"] or book[0]["age"] % ROUNDS_BETWEEN_CHOICES == 0:
         _choose_set(state)
     if state.limits.budget * max(1, book[0]["round"]) < book[0]["spent"]:
         fill(np.int64(0), mask)
@@ -126,7 +126,7 @@ def _choose_set(state: ScoutState) -> None:
     book = state.book
     means = np.empty(state.prices.size)
     prices.means(state.prices, means)
-    book[0]["certainty"] = model_weights.make_list(state.weights)
+    book[0]["certainty"] = model_weights.make_short_list(state.weights)
     best, value = set_values.best_set(
         state.subsets,
         state.weights,
@@ -167,38 +167,38 @@ def index(state: ScoutState, codes: Ints) -> Floats:
     observed = mask_of(codes)
     values = np.empty(state.habits.size)
     for a in range(values.size):
-        values[a] = _predicted(state, observed, codes, a)[0]
+        values[a] = _predict(state, observed, codes, a)[0]
     return values
 
 
 @jit_inner
-def _predicted(state: ScoutState, observed: Mask, codes: Ints, action: int) -> tuple[float, float]:
-    return set_values.predicted(
+def _predict(state: ScoutState, observed: Mask, codes: Ints, action: int) -> tuple[float, float]:
+    return set_values.predict(
         state.subsets, state.weights, blind_mean(state), observed, codes, action
     )
 
 
 @jit_inner
-def _expected(
+def _expect(
     state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int
 ) -> tuple[float, float]:
-    """Return what an action of this round is predicted to pay, and what that rests on."""
-    mean, number = _predicted(state, basis, codes, action)
+    """Return the predicted reward of an action, and the number of rewards behind it."""
+    mean, number = _predict(state, basis, codes, action)
     if purpose < GIVEN:
         return mean, number
     place = subsets.place_of(state.subsets, basis)
     if place == NONE:
         return mean, number
-    return set_values.refined(state.subsets, place, codes, action, mean)
+    return set_values.refine(state.subsets, place, codes, action, mean)
 
 
 @jit_inner
 def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
-    """Return B, the features that the action is drawn from.
+    """Return B, the features that the action depends on.
 
-    More may have been observed than was bought; it is used if such a set has a table for good (a
-    grown one's may be gone when the reward comes, and B forgotten with it). If the set in use has
-    lost its tables since, all that was observed is taken to have been used.
+    More may have been observed than was bought. All of it is used if that set is a fixed one; a
+    grown set may have lost its place before the reward comes, and then B would be unknown. If the
+    set in use has lost its place, B is the observed set.
     """
     kind, in_use = purpose % KINDS, subsets.set_with(state.subsets, purpose % GIVEN // KINDS)
     if kind == EXPLORE:
@@ -213,7 +213,7 @@ def _basis(state: ScoutState, purpose: int, observed: Mask) -> Mask:
 def choose_action(
     state: ScoutState, codes: Ints, available: Bools, draws: Floats, purpose: int
 ) -> int:
-    """Act blindly in explore rounds; else take the action of the largest draw (Thompson)."""
+    """Act blindly in explore rounds, else by Thompson sampling."""
     if purpose % KINDS == EXPLORE:
         return _blind_action(state, available, draws[0])
     basis = _basis(state, purpose, mask_of(codes))
@@ -221,8 +221,8 @@ def choose_action(
     chosen = NONE
     largest = -1.0
     for a in range(available.size):
-        mean, number = _expected(state, purpose, basis, codes, a)
-        mean = min(max(mean, LEAST_CHANCE), 1 - LEAST_CHANCE)
+        mean, number = _expect(state, purpose, basis, codes, a)
+        mean = min(max(mean, MIN_CHANCE), 1 - MIN_CHANCE)
         size = number / dispersion(state.spread, a) + THOMPSON_PULLS
         value = beta(mean * size, (1 - mean) * size, stream)
         if available[a] and value > largest:
@@ -232,7 +232,7 @@ def choose_action(
 
 @jit_inner
 def _blind_action(state: ScoutState, available: Bools, draw: float) -> int:
-    """Choose without looking: any action, or half of the time one as often as it was exploited."""
+    """Choose blindly: half of the time any action, else in proportion to recent exploitation."""
     if state.book[0]["age"] <= YOUNG:
         return uniform(available, draw)
     if draw < 0.5:
@@ -253,12 +253,12 @@ def _blind_action(state: ScoutState, available: Bools, draw: float) -> int:
 def update(
     state: ScoutState, codes: Ints, costs: Floats, action: int, reward: float, purpose: int
 ) -> None:
-    """Learn from a round: prices, whether the world has changed, weights, tables."""
+    """Learn from a round: prices, changes, weights and tables."""
     book = state.book
     kind, observed = purpose % KINDS, mask_of(codes)
     basis = _basis(state, purpose, observed)
     _learn_prices(state, codes, costs)
-    if state.limits.recall and book[0]["restarts"] > 0 and book[0]["age"] < RECOGNITION:
+    if state.limits.recall and book[0]["restarts"] > 0 and book[0]["age"] < RECOGNITION_ROUNDS:
         _recognise(state, observed, codes, action, reward)
     if kind != EXPLORE:
         _judge(state, purpose, basis, codes, action, reward)
@@ -269,7 +269,7 @@ def update(
             cell = subsets.cell_of(state.subsets, j, codes)
             subsets.learn_one(state.subsets, cell, action, reward)
     else:
-        _learn_wide(state, basis, observed, codes, action, reward)
+        _learn_from_wide_round(state, basis, observed, codes, action, reward)
         if kind == EXPLORE:
             state.blind[0] += reward
             state.blind[1] += 1.0
@@ -286,7 +286,7 @@ def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
         if np.isnan(costs[i]):  # not bought
             continue
         state.book[0]["spent"] += costs[i]
-        # A purchase that failed says nothing about the price.
+        # A failed purchase is no evidence about the price.
         if codes[i] >= 0 and prices.pay(state.prices, i, costs[i]):
             state.book[0]["probes_due"] = PROBES_AFTER_ALARM
             state.book[0]["stale"] = 1
@@ -294,10 +294,10 @@ def _learn_prices(state: ScoutState, codes: Ints, costs: Floats) -> None:
 
 
 @jit_inner
-def _learn_wide(
+def _learn_from_wide_round(
     state: ScoutState, basis: Mask, observed: Mask, codes: Ints, action: int, reward: float
 ) -> None:
-    """Let the sets between the basis and the observed one compete for the reward and learn it."""
+    """Update the weights and tables of the sets between the basis and the observed one."""
     subsets.find_cells(state.subsets, observed, codes)
     model_weights.weigh(
         state.subsets,
@@ -310,7 +310,7 @@ def _learn_wide(
         dispersion(state.spread, action),
     )
     subsets.learn(state.subsets, basis, observed, action, reward)
-    wide_rounds.write_down(state.wide_rounds, codes, observed, basis, action, reward)
+    wide_rounds.record_round(state.wide_rounds, codes, observed, basis, action, reward)
     if grows(state):
         _grow(state)
     if state.book[0]["age"] > YOUNG:
@@ -319,7 +319,7 @@ def _learn_wide(
 
 @jit_inner
 def _grow(state: ScoutState) -> None:
-    """Give a place to a larger set if it is time to."""
+    """Let a set grow if it is time."""
     place = growth.grow(
         state.growth,
         state.subsets,
@@ -331,22 +331,22 @@ def _grow(state: ScoutState) -> None:
         largest_dispersion(state.spread),
     )
     if place != NONE:
-        model_weights.make_list(state.weights)  # on which the place may have been with another set
+        model_weights.make_short_list(state.weights)  # the replaced set may have been on the list
         offsets = state.subsets.offsets
-        change_detection.calm_down_in(state.surprise, offsets[place], offsets[place + 1])
+        change_detection.reset_cells(state.surprise, offsets[place], offsets[place + 1])
 
 
 @jit_inner
 def _judge(
     state: ScoutState, purpose: int, basis: Mask, codes: Ints, action: int, reward: float
 ) -> None:
-    """Compare the reward with what was predicted, and forget what it contradicts."""
-    mean, number = _expected(state, purpose, basis, codes, action)
-    if number < ENOUGH_TO_JUDGE:
+    """Test the reward against its prediction; restart or clear a cell after an alarm."""
+    mean, number = _expect(state, purpose, basis, codes, action)
+    if number < MIN_PULLS_TO_JUDGE:
         return
-    p = clipped(mean)
+    p = clip_mean(mean)
     phi = dispersion(state.spread, action)
-    if number >= ENOUGH_FOR_SPREAD:
+    if number >= MIN_PULLS_FOR_SPREAD:
         note_spread(state.spread, action, reward, p)
     if change_detection.add_evidence(state.surprise, reward, p, phi):
         _restart(state)
@@ -362,7 +362,7 @@ def _judge(
 
 @jit_inner
 def _restart(state: ScoutState) -> None:
-    """Forget all rewards, keep the regime in case it comes back, and most of the weights' doubt."""
+    """Clear all rewards, store the regime in case it returns, and move weights to the prior."""
     book = state.book
     book[0]["restarts"] += 1
     regimes.store(
@@ -376,7 +376,7 @@ def _restart(state: ScoutState) -> None:
     subsets.forget_all(state.subsets)
     wide_rounds.close(state.wide_rounds)
     model_weights.temper(state.weights)
-    change_detection.calm_down(state.surprise)
+    change_detection.reset(state.surprise)
     state.blind[0] = 0.5
     state.blind[1] = 1.0
     book[0]["age"] = 0
@@ -388,7 +388,7 @@ def _restart(state: ScoutState) -> None:
 def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, reward: float) -> None:
     """Restore a former regime if it explains the rewards since the restart clearly better."""
     book = state.book
-    p = clipped(_predicted(state, observed, codes, action)[0])
+    p = clip_mean(_predict(state, observed, codes, action)[0])
     phi = dispersion(state.spread, action)
     k = regimes.recognise(state.regimes, state.subsets, observed, codes, action, reward, p, phi)
     if k == NONE:
@@ -396,10 +396,10 @@ def _recognise(state: ScoutState, observed: Mask, codes: Ints, action: int, rewa
     age = regimes.restore(
         state.regimes, k, state.subsets, state.weights, state.wide_rounds, state.blind
     )
-    change_detection.calm_down(state.surprise)
-    book[0]["age"] = max(book[0]["age"], min(age, MOST_AGE_RESTORED))
+    change_detection.reset(state.surprise)
+    book[0]["age"] = max(book[0]["age"], min(age, MAX_RESTORED_AGE))
     if grows(state):  # places have other sets now
-        model_weights.make_list(state.weights)
+        model_weights.make_short_list(state.weights)
         book[0]["in_use"] = 0
     book[0]["stale"] = 1
     _note_event(state, RESTORED, NONE)
@@ -414,7 +414,7 @@ def _note_habit(state: ScoutState, action: int) -> None:
 
 @jit_inner
 def _note_event(state: ScoutState, kind: int, feature: int) -> None:
-    place = state.happened[0] % MOST_EVENTS
+    place = state.happened[0] % MAX_EVENTS
     state.events[place, 0] = state.book[0]["round"]
     state.events[place, 1] = kind
     state.events[place, 2] = feature

@@ -2,13 +2,13 @@
 
 A round that observed the set O and drew its action from the values of B alone, B within O, is an
 unbiased sample of r(a, psi_J) for every J with B within J within O, and in general for no other:
-given psi_J the action tells nothing more about what was not observed in J. So a round teaches the
-tables between B and O, and `learn` is the only way into them.
+given psi_J the action says nothing about the features outside J. So a round teaches the tables
+between B and O, and only `learn` writes to them.
 
-The sets are all subsets of the features. If these would have too many partial states there are the
-sets of at most K features, and room for GROWN larger ones, which come and go (see `growth`). Two
-tables are kept of each set: of all rounds that may teach it, with a memory of so many visits to a
-cell, and of wide rounds alone (those that explore or probe), which compare sets.
+The sets are all subsets of the features. If these have too many partial states, the sets are those
+of at most K features, and there is room for MAX_GROWN_SETS larger ones, which come and go (see
+`growth`). Each set has two tables: one of all rounds that may teach it, in which old visits to a
+cell fade, and one of wide rounds only (those that explore or probe), which compares sets.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.shared.masks import contains
 
-MOST_NUMBERS, MOST_NUMBERS_WHEN_GROWING = 450_000, 60_000
-"""So many means, of cells and actions, at the most: of all sets, or else of the small ones."""
-GROWN, MOST_CELLS = 24, 256
-"""So many larger sets, of so many partial states each at the most."""
+MAX_MEANS, MAX_MEANS_WHEN_GROWING = 450_000, 60_000
+"""Largest number of means (cells times actions): of all sets, or of the small sets if sets grow."""
+MAX_GROWN_SETS, MAX_CELLS = 24, 256
+"""Largest number of grown sets, and of partial states of each."""
 NO_SET = NONE
-"""The mask of a place without a set: within no other, for Scout takes 63 features at the most."""
-MEMORY, MEMORY_OF_AGE, MOST_MEMORY = 80.0, 0.05, 500.0
-"""So many visits to a cell count, or this part of the rounds since the last restart if that is
-more, but not more than the last; older ones fade."""
+"""Mask of a place without a set. No mask contains it, because Scout takes at most 63 features."""
+MEMORY, MEMORY_OF_AGE, MAX_MEMORY = 80.0, 0.05, 500.0
+"""Number of visits to a cell that count: the first, or the second times the rounds since the last
+restart if that is more, and at most the third. Older visits fade."""
 
 
 class Subsets(NamedTuple):
-    """The fixed sets in the order of their size, the empty one first, the grown ones behind them.
+    """The fixed sets ordered by size, the empty one first, then the places of grown sets.
 
     Their tables lie end to end. A set's cells are numbered by the levels of its features, the first
-    one fastest; `rests` is a fixed set without its `first` feature, from whose numbers they are
-    made. `order` sorts the fixed masks. `bindings` counts how often a place got another set.
-    `memory` is how many visits to a cell count at present.
+    one fastest; `rests` is the place of the set without its `firsts` feature, from whose cells
+    they are computed. `order` sorts the fixed masks. `bindings` counts how often a place got
+    another set. `memory` is the number of visits to a cell that count at present.
     """
 
     levels: Ints
@@ -54,7 +54,7 @@ class Subsets(NamedTuple):
     sums: Floats
     wide_pulls: Floats
     wide_sums: Floats
-    cells: Ints  # where the sets' tables have the state at hand
+    cells: Ints  # cell of each set for the present state
     memory: Floats
 
 
@@ -63,15 +63,15 @@ def initial(levels: Ints, n_actions: int, most: int) -> Subsets:
     n = levels.size
     sets, grown = _sets_that_fit(levels.tolist(), most, n_actions)
     bits = [1 << (n - 1 - i) for i in range(n)]
-    masks = np.array([sum(bits[i] for i in it) for it in sets], np.int64)
-    places = {it: k for k, it in enumerate(sets)}
-    sizes = [prod(int(levels[i]) for i in it) for it in sets] + [MOST_CELLS] * grown
+    masks = np.array([sum(bits[i] for i in members) for members in sets], np.int64)
+    places = {members: k for k, members in enumerate(sets)}
+    sizes = [prod(int(levels[i]) for i in members) for members in sets] + [MAX_CELLS] * grown
     shape = (sum(sizes), n_actions)
     return Subsets(
         levels=levels.copy(),
         masks=np.concatenate([masks, np.full(grown, NO_SET)]),
-        firsts=np.array([it[0] if it else NONE for it in sets], np.int64),
-        rests=np.array([places[it[1:]] if it else NONE for it in sets], np.int64),
+        firsts=np.array([members[0] if members else NONE for members in sets], np.int64),
+        rests=np.array([places[members[1:]] if members else NONE for members in sets], np.int64),
         offsets=np.cumsum([0, *sizes], dtype=np.int64),
         order=np.argsort(masks),
         bindings=np.zeros(len(sizes), np.int64),
@@ -97,25 +97,25 @@ def _sets_that_fit(
     """
     most = min(most, len(levels))
     largest, grown = most, 0
-    if _numbers(levels, most, n_actions) > MOST_NUMBERS:
+    if _numbers(levels, most, n_actions) > MAX_MEANS:
         largest = 1
-        while _numbers(levels, largest + 1, n_actions) <= MOST_NUMBERS_WHEN_GROWING:
+        while _numbers(levels, largest + 1, n_actions) <= MAX_MEANS_WHEN_GROWING:
             largest += 1
-        grown = GROWN
-    return [
-        it for size in range(largest + 1) for it in combinations(range(len(levels)), size)
-    ], grown
+        grown = MAX_GROWN_SETS
+    features = range(len(levels))
+    sets = [members for size in range(largest + 1) for members in combinations(features, size)]
+    return sets, grown
 
 
 def _numbers(levels: list[int], largest: int, n_actions: int) -> int:
-    """Return how many means the tables of all sets of at most so many features have."""
+    """Return the number of means in the tables of all sets of at most `largest` features."""
     return n_actions * sum(_cells(levels, size) for size in range(largest + 1))
 
 
 def _cells(levels: list[int], size: int) -> int:
-    """Return how many partial states all sets of this size have together.
+    """Return the number of partial states of all sets of this size together.
 
-    It is the elementary symmetric polynomial of the levels, so that nothing has to be listed.
+    It is the elementary symmetric polynomial of the levels, so no set has to be listed.
 
     >>> _cells([2, 3, 4], 2)  # 2 3 + 2 4 + 3 4
     26
@@ -129,13 +129,13 @@ def _cells(levels: list[int], size: int) -> int:
 
 @jit_inner
 def within(one: Mask, other: Mask) -> bool:
-    """Whether all features of the one are features of the other."""
+    """Return True if all features of one set are in the other."""
     return one & ~other == 0
 
 
 @jit_inner
 def n_features(subsets: Subsets, j: int) -> int:
-    """Return how many features set j has."""
+    """Return the number of features of set j."""
     n = subsets.levels.size
     number = 0
     for i in range(n):
@@ -163,7 +163,7 @@ def place_of(subsets: Subsets, mask: Mask) -> int:
 
 @jit_inner
 def ticket_of(subsets: Subsets, j: int) -> int:
-    """Return a number that stands for set j for as long as it has its place."""
+    """Return a number that identifies set j for as long as it has its place."""
     return j + subsets.masks.size * subsets.bindings[j]
 
 
@@ -210,7 +210,7 @@ def number_of(levels: Ints, mask: Mask, codes: Ints) -> int:
 
 @jit_inner
 def find_cells(subsets: Subsets, observed: Mask, codes: Ints) -> None:
-    """Note the cells of all sets within the observed one, a fixed one's from a smaller set's."""
+    """Store the cells of all sets within the observed one; a fixed set's from a smaller set's."""
     for j in range(subsets.masks.size):
         if within(subsets.masks[j], observed):
             if j == 0 or j >= subsets.order.size:
@@ -224,13 +224,13 @@ def find_cells(subsets: Subsets, observed: Mask, codes: Ints) -> None:
 
 @jit_inner
 def remember(subsets: Subsets, age: int) -> None:
-    """Set the memory: what has been true for long may be remembered for longer."""
-    subsets.memory[0] = min(max(MEMORY, MEMORY_OF_AGE * age), MOST_MEMORY)
+    """Set the memory: the longer since the last restart, the more visits count."""
+    subsets.memory[0] = min(max(MEMORY, MEMORY_OF_AGE * age), MAX_MEMORY)
 
 
 @jit_inner
 def learn_one(subsets: Subsets, cell: int, action: int, reward: float) -> None:
-    """Add a reward to a cell, and let what it knows fade to its memory."""
+    """Add a reward to a cell after reducing its visits to the memory."""
     memory = subsets.memory[0]
     if subsets.pulls[cell, action] + 1 > memory:
         subsets.sums[cell, action] *= (memory - 1) / subsets.pulls[cell, action]
@@ -257,7 +257,7 @@ def learn_wide(subsets: Subsets, cell: int, action: int, reward: float) -> None:
 
 @jit_inner
 def bind(subsets: Subsets, j: int, mask: Mask) -> None:
-    """Give the place of grown set j to the set with this mask, of which nothing is known yet."""
+    """Give the place of grown set j to the set with this mask, and clear its tables."""
     subsets.masks[j] = mask
     subsets.bindings[j] += 1
     for cell in range(subsets.offsets[j], subsets.offsets[j + 1]):
@@ -269,7 +269,7 @@ def bind(subsets: Subsets, j: int, mask: Mask) -> None:
 
 @jit_inner
 def forget_cell(subsets: Subsets, cell: int) -> None:
-    """Forget what all rounds taught of a cell."""
+    """Clear a cell in the table of all rounds."""
     for a in range(subsets.pulls.shape[1]):
         subsets.pulls[cell, a] = 0.0
         subsets.sums[cell, a] = 0.0
@@ -277,7 +277,7 @@ def forget_cell(subsets: Subsets, cell: int) -> None:
 
 @jit_inner
 def forget_all(subsets: Subsets) -> None:
-    """Forget everything that was learnt."""
+    """Clear all tables."""
     for cell in range(subsets.pulls.shape[0]):
         for a in range(subsets.pulls.shape[1]):
             subsets.pulls[cell, a] = 0.0
@@ -287,6 +287,6 @@ def forget_all(subsets: Subsets) -> None:
 
 
 @jit_inner
-def shrunk(total: float, count: float, prior: float, weight: float) -> float:
-    """Return the mean of what was seen and of `weight` more rewards of size `prior`."""
+def shrunk_mean(total: float, count: float, prior: float, weight: float) -> float:
+    """Return the mean of the rewards and of `weight` more rewards of size `prior`."""
     return (total + weight * prior) / (count + weight)

@@ -1,7 +1,7 @@
 """The last wide rounds, those that explored or probed: their states, actions and rewards.
 
-Their states say how often which state comes, whatever set is to be judged by them. Their rewards,
-as long as nothing has changed, are what a set that gets tables only now can still learn from.
+Their states estimate how frequent each state is, to compute the value of any set. Their rewards
+since the last restart teach sets that get tables later (see `growth`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from thrifty.kernels.runtime.arrays import NONE, Floats, Ints, Mask
 from thrifty.kernels.runtime.compilation import jit_inner
 from thrifty.kernels.scout.subsets import Subsets, cell_of, learn_wide, within
 
-MOST_ROUNDS = 700
+MAX_ROUNDS = 700
 
 
 class WideRounds(NamedTuple):
-    """A ring of rounds: what was observed, what the action was drawn from, and what came of it.
+    """A ring of rounds: the observed state and set, the basis of the action, action and reward.
 
-    `clock` is the number of all wide rounds so far, and what it was at the last restart.
+    `clock` holds the number of wide rounds so far, and the same number at the last restart.
     """
 
     states: Ints
@@ -32,23 +32,23 @@ class WideRounds(NamedTuple):
 
 
 def initial(n_features: int) -> WideRounds:
-    """Return room for MOST_ROUNDS rounds."""
+    """Return room for MAX_ROUNDS rounds."""
     return WideRounds(
-        states=np.full((MOST_ROUNDS, n_features), NONE),
-        observed=np.zeros(MOST_ROUNDS, np.int64),
-        bases=np.zeros(MOST_ROUNDS, np.int64),
-        actions=np.zeros(MOST_ROUNDS, np.int64),
-        rewards=np.zeros(MOST_ROUNDS),
+        states=np.full((MAX_ROUNDS, n_features), NONE),
+        observed=np.zeros(MAX_ROUNDS, np.int64),
+        bases=np.zeros(MAX_ROUNDS, np.int64),
+        actions=np.zeros(MAX_ROUNDS, np.int64),
+        rewards=np.zeros(MAX_ROUNDS),
         clock=np.zeros(2, np.int64),
     )
 
 
 @jit_inner
-def write_down(
+def record_round(
     rounds: WideRounds, codes: Ints, observed: Mask, basis: Mask, action: int, reward: float
 ) -> None:
-    """Write a round down, in the place of the oldest."""
-    place = rounds.clock[0] % MOST_ROUNDS
+    """Store a round in the place of the oldest one."""
+    place = rounds.clock[0] % MAX_ROUNDS
     for i in range(codes.size):
         rounds.states[place, i] = codes[i]
     rounds.observed[place] = observed
@@ -60,31 +60,31 @@ def write_down(
 
 @jit_inner
 def number_of_all(rounds: WideRounds) -> int:
-    """Return how many wide rounds there were since the last restart."""
+    """Return the number of wide rounds since the last restart."""
     return rounds.clock[0] - rounds.clock[1]
 
 
 @jit_inner
 def number(rounds: WideRounds) -> int:
-    """Return how many of them are written down."""
-    return min(number_of_all(rounds), MOST_ROUNDS)
+    """Return the number of rounds since the last restart that are stored."""
+    return min(number_of_all(rounds), MAX_ROUNDS)
 
 
 @jit_inner
 def place(rounds: WideRounds, k: int) -> int:
-    """Return where the k-th of them is, the oldest being the first."""
-    return (rounds.clock[0] - number(rounds) + k) % MOST_ROUNDS
+    """Return the row of the k-th of these rounds, the oldest first."""
+    return (rounds.clock[0] - number(rounds) + k) % MAX_ROUNDS
 
 
 @jit_inner
 def close(rounds: WideRounds) -> None:
-    """Let no reward so far teach anything any more."""
+    """Mark a restart: rewards so far teach no more sets."""
     rounds.clock[1] = rounds.clock[0]
 
 
 @jit_inner
 def teach(rounds: WideRounds, subsets: Subsets, j: int) -> None:
-    """Teach set j what the rounds since the last restart can teach it."""
+    """Teach set j all stored rounds since the last restart that may teach it."""
     mask = subsets.masks[j]
     for k in range(number(rounds)):
         t = place(rounds, k)

@@ -10,7 +10,7 @@ from thrifty.kernels.runtime.compilation import jit_inner
 
 @jit_inner
 def encode(codes: Ints, places: Ints, size: int) -> Floats:
-    """Return the vector x of a partial state; what was not bought is 0.
+    """Return the vector x of a partial state; features that were not observed are 0.
 
     With `places` empty the codes themselves, counted from 1; else a 1 at places[i] + code.
     """

@@ -10,7 +10,7 @@ from thrifty.kernels.runtime.compilation import jit_inner
 
 @jit_inner
 def mask_of(codes: Ints) -> Mask:
-    """Return D(psi), the features bought, as a mask."""
+    """Return D(psi), the observed features, as a mask."""
     mask = np.int64(0)
     for i in range(codes.size):
         mask = (mask << 1) | np.int64(codes[i] >= 0)
@@ -19,7 +19,7 @@ def mask_of(codes: Ints) -> Mask:
 
 @jit_inner
 def contains(mask: Mask, i: int, n_features: int) -> bool:
-    """Whether feature i is in the set."""
+    """Return True if feature i is in the set."""
     return (mask >> (n_features - 1 - i)) & 1 == 1
 
 

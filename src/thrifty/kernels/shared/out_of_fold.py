@@ -1,4 +1,4 @@
-"""What a set of features is worth, out of fold: counted cell by cell, not case by case.
+"""Out-of-fold value of a set of features, computed from counts by cell instead of case by case.
 
 A cell holds the cases that agree on the features of a set. A set's cells are those of its parent,
 the set without its last feature, divided. The chance of an outcome in a cell is estimated on all
@@ -17,9 +17,9 @@ from thrifty.kernels.runtime.arrays import Floats
 from thrifty.kernels.runtime.compilation import jit, jit_inner
 
 Integers = NDArray[np.integer[Any]]
-"""As short as they can be: cases are many."""
+"""Of any size: the smallest integer type that fits, to save memory."""
 
-LEAST_RHO, MOST_RHO = 1e-7, 0.9
+MIN_RHO, MAX_RHO = 1e-7, 0.9
 
 
 @jit
@@ -120,8 +120,8 @@ def _dispersion(
             beyond += difference * difference - n * apart * variance
             scale += n * (n - 1) * apart * variance
     if scale <= 0:
-        return LEAST_RHO
-    return min(max(beyond / scale, LEAST_RHO), MOST_RHO)
+        return MIN_RHO
+    return min(max(beyond / scale, MIN_RHO), MAX_RHO)
 
 
 @jit
@@ -163,7 +163,7 @@ def follow(
     counts: Floats,
     actions: Integers,
 ) -> None:
-    """Play a fixed set from case `start` on: act by what is known of earlier cases, then learn.
+    """Play a fixed set from case `start` on: act by the earlier cases, then learn.
 
     `chain` (T, m + 1) are a case's cells, the coarsest first, and `sizes` (m + 1,) where each
     depth's cells begin among `counts` (all cells, outcomes), which are updated. Each depth's

@@ -1,4 +1,4 @@
-"""Random variates made from one uniform number, for kernels hold no generators.
+"""Random variates made from one uniform number, because kernels hold no generators.
 
 A stream is a key and a counter; the numbers that it yields are 32-bit hashes of both. Products of
 32-bit numbers fit into 64 bits, so that nothing overflows, compiled or not.
