@@ -308,8 +308,9 @@ def explain_reasons(problem: Problem, reasons: Any, free: Collection[str]) -> An
     shown = reasons_in_money(problem.rewards, reasons)
     # Merged here and not by the policy, because the service's log keeps the reasons as they were
     # given, and an audit compares them.
-    if isinstance(shown, dict) and isinstance(shown.get("considered"), list):
-        return {**shown, "considered": _merge_purchases(shown["considered"], free)}
+    rows = shown.get("considered") if isinstance(shown, dict) else None
+    if rows and all({"features", "weight"} <= row.keys() for row in rows):
+        return {**shown, "considered": _merge_purchases(rows, free)}
     return shown
 
 

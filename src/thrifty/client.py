@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import httpx
+from thrifty.extras import missing_package_message
+
+try:
+    import httpx
+except ModuleNotFoundError as missing:
+    # Still a ModuleNotFoundError, so that `except ImportError` works as usual.
+    raise ModuleNotFoundError(
+        missing_package_message("thrifty.client", missing.name, "service"), name=missing.name
+    ) from missing
 
 from thrifty import client_requests
 from thrifty.case import Case
