@@ -16,6 +16,7 @@ from waiting import LIMIT
 TESTS = Path(__file__).parent
 LONGEST = ("test_docs.py", "test_worth_command.py", "test_report_in_browser.py", "service")
 TWICE = ("kernels", "policies")  # `make test` runs them again, not compiled, for coverage
+COMPILING = ("kernels/test_compilation.py", "kernels/test_pointers.py")  # lines that numba runs
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -26,7 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     items.sort(key=lambda item: not _is_below(item, LONGEST))  # so that no worker ends late
     for item in items:
-        if _is_below(item, TWICE) and os.environ.get("NUMBA_DISABLE_JIT") != "1":
+        twice = _is_below(item, TWICE) and not _is_below(item, COMPILING)
+        if twice and os.environ.get("NUMBA_DISABLE_JIT") != "1":
             item.add_marker(pytest.mark.no_cover)
 
 

@@ -121,7 +121,7 @@ def without(packages: list[str], *arguments: str) -> subprocess.CompletedProcess
         ("polars", ["init", "cases.csv"], "worth"),
         ("narwhals", ["worth", "cases.csv"], "worth"),
         ("polars", ["figures", "results"], "figures"),
-        ("fastapi", ["serve", "policy.toml"], "service"),
+        ("uvicorn", ["serve", "policy.toml"], "service"),
         ("sqlalchemy", ["audit", "thrifty.db"], "service"),
     ],
 )

@@ -74,7 +74,7 @@ def played(policy: NCCUCRL2 | UCB1, rounds: int, seed: int = 0) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda original: pickle.loads(pickle.dumps(original))]
+    "copied", [copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))]
 )
 def test_a_copy_has_arrays_of_its_own(copied) -> None:  # type: ignore[no-untyped-def]
     policy = NCCUCRL2(PROBLEM, horizon=500, window=50, cost_range=0.05, seed=1)
@@ -139,7 +139,7 @@ def test_the_command_compiles_what_it_is_told() -> None:
     thrifty = Path(sys.executable).with_name("thrifty")
     run = subprocess.run([thrifty, "warmup", "uniform", "ucb1"], capture_output=True, text=True)
     assert run.returncode == 0
-    assert run.stdout.startswith("uniform, ucb1: compiled, in ")
+    assert run.stdout.startswith("Compiled uniform, ucb1 to ")
     unknown = subprocess.run([thrifty, "warmup", "ucb2"], capture_output=True, text=True)
     assert unknown.returncode == 2
     assert all(name in unknown.stderr for name in POLICIES)
