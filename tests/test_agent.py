@@ -247,7 +247,6 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     step = {
         "buy": ["health"],
-        "purpose": 41,
         "reasons": None,
         "values": {"health": "good"},
         "costs": {"health": 0.25},
