@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from thrifty.tables import Cases
     from thrifty.worth.evaluation import Evaluation
 
-_PROGRESS = (
-    "Comparing sets of features and running the backtest "
-    "(a minute or two longer the first time, to compile)"
-)
+_PROGRESS = "Comparing feature sets and backtesting (slower the first time)"
 
 
 def worth(
