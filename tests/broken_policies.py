@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.checks.tables import Tables
+from thrifty.checks.tables import RoundTables
 from thrifty.errors import EnvironmentEnded, InvalidAction, InvalidPurchase, OutOfTurn
 from thrifty.policy import Policy
 from thrifty.problem import Problem
@@ -145,13 +145,13 @@ class SharedCounts(Means):
         self.sums = self.everyone.setdefault(self.sums.shape, self.sums)
 
 
-def hidden_tables() -> Tables:
+def hidden_tables() -> RoundTables:
     """Find the world among the variables of the callers, as no policy should."""
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
         for value in frame.f_locals.values():
-            if isinstance(value, Tables):
+            if isinstance(value, RoundTables):
                 return value
     raise LookupError("no world among the callers' variables")
 

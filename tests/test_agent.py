@@ -132,7 +132,7 @@ def test_a_stepwise_policy_is_asked_again() -> None:
     assert case.action in PROBLEM.actions
     steps = agent.explain(case)["steps"]
     assert [step["buy"] for step in steps] == [["health"], ["form"]]
-    assert [step["purpose"] for step in steps] == [4, 6]
+    assert [step.purpose for step in agent._open[int(case.id)].steps] == [4, 6]
     short = agent.observe(agent.ask(), {"health": "poor"}, {"health": 0.1})
     assert short.action in PROBLEM.actions
     failed = agent.observe(agent.ask(), {}, {})
@@ -247,7 +247,6 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     step = {
         "buy": ["health"],
-        "purpose": 41,
         "reasons": None,
         "values": {"health": "good"},
         "costs": {"health": 0.25},
@@ -465,8 +464,54 @@ BAD_MONEY: dict[str, tuple[Callable[[Agent], object], str]] = {
         r"^costs\.report",
     ),
     "a number for a category": (lambda a: a.ask(free={"sex": 1}), r"^free\.sex.*levels are names"),
-    "text for a number": (lambda a: a.ask(free={"TSH": "high"}), r"^free\.TSH.*without quotes"),
+    "text for a number": (
+        lambda a: a.ask(free={"TSH": "high"}),
+        r"^free\.TSH.*use a number, or one of",
+    ),
 }
+
+
+def test_text_that_is_a_number_counts_as_the_number() -> None:
+    """`csv.DictReader` returns text for everything."""
+    number, text = (Agent(BLOOD, "uniform", seed=1) for _ in range(2))
+    asked = number.ask({"TSH": 2.5}), text.ask({"TSH": " 2.5"})
+    assert text.explain(asked[1])["free"] == number.explain(asked[0])["free"]
+    for wrong in ("2,5", "1_0", "nan", "inf", ""):
+        with pytest.raises(InvalidField, match=r"^free\.TSH.*use a number"):
+            text.ask({"TSH": wrong})
+
+
+def test_the_repr_shows_amounts_in_money() -> None:
+    agent = Agent(BLOOD, "scout", seed=1, budget=10)
+    assert "budget=10.0, " in repr(agent)
+    assert agent.policy.parameters["budget"] == pytest.approx(10 / BLOOD.rewards.span)
+
+
+class Comparing(Everything):
+    """Compares four sets, two of them with the first feature."""
+
+    def reasons(
+        self, purchase: Purchase, known: Observation | None = None
+    ) -> Callable[[], dict[str, Any]]:
+        del purchase, known
+        sets: list[tuple[list[str], float]] = [
+            (["health", "form"], 0.5),
+            (["form"], 0.25),
+            (["health"], 0.125),
+            ([], 0.125),
+        ]
+        rows = [{"features": features, "weight": weight} for features, weight in sets]
+        return lambda: {"kind": "exploit", "considered": rows}
+
+
+def test_purchases_that_differ_in_free_features_alone_are_shown_once() -> None:
+    agent = Agent(PROBLEM, Comparing(PROBLEM, seed=3))
+    (step,) = agent.explain(agent.ask({"health": "good"}))["steps"]
+    assert step["reasons"]["considered"] == [
+        {"features": ["form"], "weight": 0.75},
+        {"features": [], "weight": 0.25},
+    ]
+    assert "purpose" not in step, "a note of the policy to itself, which means nothing to a reader"
 
 
 @pytest.mark.parametrize(("call", "message"), BAD_MONEY.values(), ids=BAD_MONEY)

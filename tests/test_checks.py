@@ -10,7 +10,7 @@ import pytest
 from broken_policies import BROKEN_ENVIRONMENTS, BROKEN_POLICIES, Means, Table
 from thrifty.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS, check_environment, check_policy
 from thrifty.checks.memory import deep_size, snapshot
-from thrifty.checks.tables import Tables, play_rounds
+from thrifty.checks.tables import RoundTables, play_rounds
 from thrifty.environments import Replay
 from thrifty.errors import CheckFailed, InvalidParameter, UnknownName
 from thrifty.parameters import Whole
@@ -244,7 +244,7 @@ def test_an_endless_environment_passes() -> None:
 
 def test_scrambling_changes_all_that_is_hidden_and_nothing_else() -> None:
     problem = Problem.anonymous((40, 40), 2)
-    world = Tables.draw(problem, 50, seed=1)
+    world = RoundTables.draw(problem, 50, seed=1)
     decisions = play_rounds(Means(problem, seed=2), world, range(50))
     other = world.scrambled(decisions, seed=3)
     bought = np.array([decision.features for decision in decisions])

@@ -32,6 +32,7 @@ from thrifty.experiments.measures import sign_flip_test
 from thrifty.experiments.reproduction import MAX_HORIZON, THEORY
 from thrifty.experiments.results import Results, read_results
 from thrifty.experiments.spec import Entry, Experiment, catalogue
+from thrifty.policies import POLICIES
 from thrifty.theory import regret_bound
 from waiting import wait_until
 
@@ -202,6 +203,23 @@ def test_list_names_every_experiment(called: Called, capsys: pytest.CaptureFixtu
     assert called("list", "--json") == 0
     assert json.loads(capsys.readouterr().out) == dict(lines)
     assert [key for key, _ in lines] == list(catalogue())
+
+
+def test_list_names_every_policy(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called("list", "policies", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert list(listed) == list(POLICIES)
+    assert listed["ucb1"].startswith("UCB1: buy nothing")
+
+
+def test_help_has_plain_names_of_arguments_and_flags(
+    called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called("compare", "--help") == 0
+    shown = capsys.readouterr().out
+    assert "FOLDERS..." in shown
+    assert "<bool>" not in shown
+    assert "{" not in shown
 
 
 def test_the_progress_bar_first_says_that_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,11 @@
 """What `thrifty` exports, and that importing it costs nothing."""
 
+import ast
 import inspect
 import subprocess
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import thrifty
 from waiting import LIMIT
@@ -58,3 +61,25 @@ def test_play_is_a_function_whatever_was_imported_before() -> None:
     assert in_a_fresh_process(code) == "True"
     assert inspect.isfunction(thrifty.play)
     assert inspect.isfunction(thrifty.simulate)
+
+
+def test_every_public_class_has_a_name_of_its_own() -> None:
+    modules = defaultdict(list)
+    root = Path(thrifty.__file__).parent
+    for path in root.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                modules[node.name].append(str(path.relative_to(root)))
+    assert {name: found for name, found in modules.items() if len(found) > 1} == {}
+
+
+def test_the_client_says_what_to_install_without_httpx() -> None:
+    code = (
+        "import sys; sys.modules['httpx'] = None\n"
+        "try: import thrifty.client\n"
+        "except ImportError as error: print(error)"
+    )
+    assert in_a_fresh_process(code) == (
+        "thrifty.client needs the package 'httpx', which is not installed: "
+        "pip install 'thrifty[service]'."
+    )

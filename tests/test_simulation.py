@@ -228,3 +228,9 @@ def test_the_oracle_needs_a_world_that_tells_the_truth() -> None:
 )
 def test_our_environments_keep_the_promises_of_their_interface(environment: Environment) -> None:
     check_environment(environment)
+
+
+def test_one_worker_starts_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thrifty.simulation.ThreadPoolExecutor", None)
+    assert len(simulate("uniform", WORLD, seeds=[1, 2], workers=1).seeds) == 2
+    assert len(simulate("uniform", WORLD, seeds=[1], workers=4).seeds) == 1

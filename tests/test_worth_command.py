@@ -21,7 +21,9 @@ from thrifty.policies import LinUCB
 from thrifty.policy_file import read_policy_file, read_spec
 from thrifty.policy_file.old_formats import PRICE_LIST
 from thrifty.problem import RewardRange
+from thrifty.specification import RewardRule
 from thrifty.tables import level_of
+from thrifty.worth.evaluation import Evaluation
 
 Called = Callable[..., tuple[int, str]]
 
@@ -144,7 +146,7 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         column_of("history", ["a"] * 99),
         "target = 'who'\n[prices]\nincome = 0.1",
         "",
-        r"target: the table has no column 'who'",
+        r"target \(--target, or \[table\] target in policy.toml\): the table has no column 'who'",
     ),
     "all missing": (
         column_of("history", ["", "NA", "?"] * 20),
@@ -165,7 +167,12 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         "",
         r"feature 'incom': the table has no column 'incom' \(did you mean 'income'\?\)",
     ),
-    "unknown time": (GOOD, PRICES, 'time = "when"', r"time: the table has no column 'when'"),
+    "unknown time": (
+        GOOD,
+        PRICES,
+        'time = "when"',
+        r"or \[table\] time in policy.toml\): the table has no column 'when'",
+    ),
     "time that is none": (
         GOOD,
         PRICES,
@@ -241,6 +248,12 @@ BAD: dict[str, tuple[str | bytes, str, str, str]] = {
         PRICES,
         'free = ["income"]',
         r"feature 'income': it is free and has a price",
+    ),
+    "decimal comma": (
+        GOOD,
+        "[prices]\nincome = 12,50\n",
+        "",
+        r"is not valid TOML.*: write 12.50 with a decimal point instead of 12,50\.",
     ),
     "not TOML": (GOOD, "[prices\n", "", r"is not valid TOML.*thrifty init"),
     "unknown setting": (GOOD, PRICES, 'tarject = "outcome"', r"'tarject' is 'outcome'.*'target'"),
@@ -328,6 +341,9 @@ def test_missing_files_are_named(called: Called, tmp_path: Path) -> None:
     code, words = called("worth", "cases.csv", "--target", "outcome", "--prices", "no.toml")
     assert code == 2
     assert "no.toml: the file cannot be read" in words
+    code, words = called("worth", "cases.csv", "--target", "outcome", "--prices", "income=5")
+    assert code == 2
+    assert "give the path of a TOML file, such as the policy.toml that `thrifty init" in words
     (tmp_path / "broken.parquet").write_text("no parquet", encoding="utf-8")
     code, words = called("worth", "broken.parquet", "--target", "outcome")
     assert code == 2
@@ -406,6 +422,8 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
     assert saved.policy.rounds == agent.policy.rounds == 40_000
     assert spec.problem.rewards == RewardRange(-900, 120, "EUR")
     assert spec.name == "lending"
+    assert written.reward_rule.deadline == "7d"
+    assert spec.rule == RewardRule()
     raw = {"income": "low", "history": "clean", "bureau": "good", "employment": "permanent"}
     raw |= {"region_code": "25", "contract": "prepaid", "tenure": "new"}
     assert level_of(written, "phone", raw) == "prepaid & new"
@@ -442,6 +460,7 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
         "policy": {"name": "cases", "policy": "scout", "seed": 0},
         "table": {"target": "status", "time": "date"},
         "features": [{"name": "amount", "price": 0.01}, {"name": "note", "price": 0.01}],
+        "reward_rule": {"deadline": "7d"},
     }
     assert "# id: left out, an identifier" in text
     code, words = called("init", "cases.csv")
@@ -450,6 +469,8 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     code, words = called("worth", "cases.csv", "--policy", "policy.toml")
     assert code == 0, words
     assert "120 cases, ordered by date" in words
+    warned = words.index("Warning: All prices are 0.01, the placeholder of `thrifty init`")
+    assert warned < words.index("Warning: No rewards are given") < words.index("\nBuy nothing: no ")
     assert "not used (identifiers): 'id'" in words
 
 
@@ -461,8 +482,11 @@ def test_optional_settings_of_init_can_be_uncommented(called: Called, tmp_path: 
     example = tomllib.loads(
         "\n".join(line.removeprefix("# ") for line in more if line.startswith("# "))
     )
-    assert {*example} == {"table", "features", "bundles", "rewards", "outcomes"}
-    assert example["outcomes"]["rewards"]["action1"] == {"no": 0, "yes": 0}
+    assert {*example} == {"table", "features", "bundles"}
+    top = text.split("[policy]")[0]
+    commented = top[top.index("# [rewards]") :].splitlines()
+    rewards = tomllib.loads("\n".join(line.removeprefix("# ") for line in commented))
+    assert rewards["outcomes"]["rewards"] == {"action1": {"no": 0, "yes": 0}, "action2": 0}
 
 
 def test_init_treats_a_few_words_among_numbers_as_missing(called: Called, tmp_path: Path) -> None:
@@ -535,8 +559,10 @@ def test_an_earlier_report_is_replaced_and_other_files_are_not(
     assert called("init", "cases.csv")[0] == 0
     before = (tmp_path / "policy.toml").read_bytes()
     command = ["worth", "cases.csv", "--policy", "policy.toml"]
-    for _ in range(2):
-        assert called(*command)[0] == 0
+    shown = [called(*command) for _ in range(2)]
+    assert [code for code, _ in shown] == [0, 0]
+    replaced = "Replaced the earlier report in worth/."
+    assert [replaced in words for _, words in shown] == [False, True]
     code, words = called(*command, "--out", ".")
     assert (code, "the report would overwrite policy.toml, which you gave" in words) == (2, True)
     (tmp_path / "mine").mkdir()
@@ -563,6 +589,52 @@ def test_prices_in_another_unit_than_rewards_are_warned_about(
     code, words = called("worth", "cases.csv", "--target", "outcome", "--policy", "prices.toml")
     assert code == 0, words
     assert "No rewards are given, so a correct prediction earns 1" in words
+
+
+def test_a_feature_without_a_price_is_warned_about(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    text = (
+        '[table]\ntarget = "outcome"\n[[features]]\nname = "income"\nprice = 0.02\n'
+        '[[features]]\nname = "history"\n'
+    )
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
+    assert code == 0, words
+    warning = "Warning: Not used, because policy.toml gives neither a price nor free = true: "
+    assert f"{warning}'history'." in words
+    assert "not used (no price)" not in words
+
+
+def test_the_price_of_a_bundle_is_shown_once(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    text = lines(
+        '[table]\ntarget = "outcome"\n[[features]]\nname = "income"\n[[features]]',
+        'name = "history"\n[[bundles]]\nname = "file"\nfeatures = ["income", "history"]',
+        "price = 0.05",
+    )
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
+    assert code == 0, words
+    columns = words[: words.index("What each feature is worth")]
+    assert columns.count("0.05") == 1
+    assert re.search(r"file +0\.050? +bundle of 2 columns *\n +income +category", columns)
+
+
+def test_live_decisions_are_suggested_only_if_learning_is_not_worse(
+    called: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
+    command = ["worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml"]
+    shown = {}
+    for is_worse in (False, True):
+        monkeypatch.setattr(Evaluation, "is_learning_worse", is_worse)
+        shown[is_worse] = called(*command)[1]
+        header = (tmp_path / "worth" / "policy.toml").read_text(encoding="utf-8").split("\n\n")[0]
+        assert ("thrifty serve policy.toml" in header) is not is_worse
+    assert "Live decisions: thrifty serve worth/policy.toml" in shown[False]
+    assert "thrifty serve" not in shown[True]
+    assert "policy.toml serves this learning policy, so do not use it" in shown[True]
 
 
 def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:

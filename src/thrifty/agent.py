@@ -23,11 +23,12 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.parameters import Whole, as_float, check_parameter, is_whole
-from thrifty.policy import Policy
+from thrifty.policy import Policy, show_policy
 from thrifty.policy_factory import (
     AGENT,
     FORMAT,
     describe_policy,
+    parameters_in_money,
     policy_from_name,
     policy_from_saved_agent,
     require_agent,
@@ -50,7 +51,8 @@ class Agent:
     problem : Problem
         Features, actions and, if you have them, outcomes, prices and the range of rewards.
     policy : Policy, str or callable
-        A policy made for the problem, or the name or class of one.
+        Name of a policy, such as "scout", "ncc-ucrl2", "linucb" or "ucb1" (`thrifty list policies`
+        and `POLICIES` have all names), the class of a policy, or a policy made for the problem.
     seed : int, SeedSequence, Generator or None
         Source of all randomness.
     keep : int
@@ -131,7 +133,9 @@ class Agent:
         Parameters
         ----------
         path : path
-            A policy.toml, as written by `thrifty init` and `thrifty worth`.
+            A policy.toml in which every feature has its levels or edges, as written by
+            `thrifty worth`. The file of `thrifty init` has none yet: complete it with
+            `thrifty worth` first.
         keep : int
             Number of closed cases that can still be explained.
 
@@ -175,8 +179,8 @@ class Agent:
 
     def ask(
         self,
-        *,
         free: Mapping[str, Any] | None = None,
+        *,
         available: Iterable[str] | None = None,
         prices: Mapping[str, float] | None = None,
     ) -> Case:
@@ -189,7 +193,9 @@ class Agent:
         available : iterable of str, optional
             Actions to choose from, in case nothing is bought. None means all.
         prices : mapping, optional
-            Current price of every feature, for policies with `reads_price_list`.
+            Current price of every feature, in money. Only policies whose attribute
+            `reads_price_list` is True accept prices here, such as "sim-oos"; all others
+            learn prices by paying them.
 
         Returns
         -------
@@ -221,7 +227,7 @@ class Agent:
 
         Parameters
         ----------
-        case : Case or int
+        case : Case, int or str
             The case, or its id.
         values : mapping, optional
             Values by feature: the name of a level, or a number. Leave out a feature that could not
@@ -255,7 +261,7 @@ class Agent:
 
         Parameters
         ----------
-        case : Case or int
+        case : Case, int or str
             The case, or its id.
         reward : float, optional
             Reward in money, within the problem's range of rewards.
@@ -276,7 +282,7 @@ class Agent:
 
         Parameters
         ----------
-        case : Case or int
+        case : Case, int or str
             The case, or its id.
         """
         self._close(self._find_open(case), ABANDONED)
@@ -286,7 +292,7 @@ class Agent:
 
         Parameters
         ----------
-        case : Case or int
+        case : Case, int or str
             The case, or its id.
 
         Returns
@@ -301,15 +307,28 @@ class Agent:
 
         Parameters
         ----------
-        case : Case or int
+        case : Case, int or str
             The case, or its id. It may be closed.
 
         Returns
         -------
         dict
-            JSON values, amounts in money. `steps` lists the purchases, each with the policy's
-            `reasons` if it gives any (see `Policy.reasons`). `action_values` are the policy's
-            estimates when it chose the action, None for an action that was never tried.
+            JSON values, amounts in money:
+
+            - `case`, `status` (open, acted or closed) and `end` (rewarded or abandoned).
+            - `free`: levels of the free features.
+            - `steps`: the purchases. Each has `buy`, the features to buy; `reasons`, the policy's
+              reasons, or None (see `Policy.reasons`); `values`, the levels that were obtained;
+              `costs`; and `unavailable`, the features that could not be obtained.
+            - `action`, and `action_values`: the policy's estimates when it chose the action, None
+              for an action that was never tried.
+            - `reward` and `outcome`.
+
+            The reasons of Scout are `kind` (exploit, explore, probe or save), `set_in_use` (the
+            features that it relies on), `certainty` (its probability that this set is the right
+            one) and `considered` (the purchases it compared, best first, each with its expected
+            `reward`, its `price`, its `value`, which is the reward minus the price, and its
+            `weight`, the probability that exactly these features matter).
         """
         key = _issued_id(case, self._next_id)
         record = self._open.get(key) or self._closed.get(key)
@@ -328,7 +347,8 @@ class Agent:
         Parameters
         ----------
         path : path
-            File to write.
+            File to write, for instance "agent.npz". It is written with exactly this name: no
+            suffix is added, so give `load` the same path.
         """
         manifest = {
             "kind": AGENT,
@@ -395,7 +415,8 @@ class Agent:
             del self._closed[next(iter(self._closed))]
 
     def __repr__(self) -> str:
-        return f"Agent({self.policy!r}, {len(self._open)} open cases)"
+        policy = show_policy(self.policy, parameters_in_money(self.policy))
+        return f"Agent({policy}, {len(self._open)} open cases)"
 
 
 def _issued_id(case: Case | int | str, next_id: int) -> int:

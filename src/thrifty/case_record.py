@@ -7,7 +7,7 @@ service both keep their cases as records.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -219,7 +219,7 @@ class CaseRecord:
             "status": self.status,
             "end": self.end,
             "free": {features[i].name: features[i].levels[k] for i, k in self.free.items()},
-            "steps": [_explain_step(step, problem) for step in self.steps],
+            "steps": [_explain_step(step, problem, self.free) for step in self.steps],
             "action": None if self.action is None else problem.actions[self.action],
             "action_values": action_values_in_money(problem, to_json_value(self.action_values)),
             "reward": self.reward,
@@ -287,15 +287,55 @@ def reasons_in_money(scale: RewardRange, reasons: Any) -> Any:
     }
 
 
-def _explain_step(step: PurchaseStep, problem: Problem) -> dict[str, Any]:
+def explain_reasons(problem: Problem, reasons: Any, free: Collection[str]) -> Any:
+    """Return a policy's reasons in money, with each purchase listed once.
+
+    Parameters
+    ----------
+    problem : Problem
+        Declares the range of rewards.
+    reasons : dict or None
+        Reasons on the policy's scale (see `Policy.reasons`).
+    free : collection of str
+        Features of the case that are known without paying.
+
+    Returns
+    -------
+    dict or None
+        The reasons. Sets that differ only in free features are one purchase: they are merged, and
+        their weights are added up.
+    """
+    shown = reasons_in_money(problem.rewards, reasons)
+    # Merged here and not by the policy, because the service's log keeps the reasons as they were
+    # given, and an audit compares them.
+    rows = shown.get("considered") if isinstance(shown, dict) else None
+    if rows and all({"features", "weight"} <= row.keys() for row in rows):
+        return {**shown, "considered": _merge_purchases(rows, free)}
+    return shown
+
+
+def _merge_purchases(
+    rows: Iterable[Mapping[str, Any]], free: Collection[str]
+) -> list[dict[str, Any]]:
+    merged: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows:
+        bought = tuple(name for name in row["features"] if name not in free)
+        if bought in merged:
+            merged[bought]["weight"] += row["weight"]
+        else:
+            merged[bought] = {**row, "features": list(bought)}
+    return list(merged.values())
+
+
+def _explain_step(step: PurchaseStep, problem: Problem, free: Mapping[int, int]) -> dict[str, Any]:
     features, bought = problem.features, step.bought
     codes = {} if bought is None else bought.codes
+    known = {features[i].name for i in free}
     return {
         "buy": [features[i].name for i in step.places],
-        "purpose": step.purpose,
         "reasons": None
         if step.reasons is None
-        else reasons_in_money(problem.rewards, step.reasons()),
+        else explain_reasons(problem, step.reasons(), known),
         "values": {features[i].name: features[i].levels[code] for i, code in codes.items()},
         "costs": {} if bought is None else {features[i].name: c for i, c in bought.costs.items()},
         "unavailable": []

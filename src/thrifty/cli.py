@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import MarkupMode, TyperGroup
+from typer.core import MarkupMode, TyperCommand, TyperGroup
 from typer.main import get_command
 
 from thrifty._version import __version__
@@ -30,6 +30,28 @@ COMMANDS = {command: task for task, commands in COMMANDS_BY_TASK.items() for com
 _MODULES = {"list": "list_"}
 """Modules of thrifty.commands that do not have the name of their command."""
 _ANY_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+class _PlainParameters:
+    """Help with CASES instead of {cases}, and without `<bool>` behind a flag."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if param.metavar is None and param.param_type_name == "argument":
+                param.metavar = param.name.upper()
+            elif param.metavar is None and getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        # typer 0.29 writes a required argument in braces, which most readers take for a choice.
+        return [piece.replace("{", "").replace("}", "") for piece in pieces]
+
+
+class _Command(_PlainParameters, TyperCommand):
+    """A command with plain help."""
 
 
 class _LazyCommands(UserDict[str, Any]):
@@ -53,12 +75,14 @@ class _LazyCommands(UserDict[str, Any]):
             register = app.command(name, context_settings=_ANY_ARGUMENTS, rich_help_panel=task)
             register(unavailable_command(error))
         else:
-            app.command(name, rich_help_panel=task)(explain_missing_package(name)(function))
+            app.command(name, cls=_Command, rich_help_panel=task)(
+                explain_missing_package(name)(function)
+            )
         gc.freeze()  # imported modules stay, so the garbage collector can skip them
         return get_command(app)
 
 
-class _Thrifty(TyperGroup):
+class _Thrifty(_PlainParameters, TyperGroup):
     """The group of all commands."""
 
     def __init__(self, **attributes: Any) -> None:

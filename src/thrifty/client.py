@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import httpx
+from thrifty.extras import missing_package_message
+
+try:
+    import httpx
+except ModuleNotFoundError as missing:
+    # Still a ModuleNotFoundError, so that `except ImportError` works as usual.
+    raise ModuleNotFoundError(
+        missing_package_message("thrifty.client", missing.name, "service"), name=missing.name
+    ) from missing
 
 from thrifty import client_requests
 from thrifty.case import Case
@@ -70,8 +78,8 @@ class Client:
 
     def ask(
         self,
-        *,
         free: Mapping[str, Any] | None = None,
+        *,
         available: Iterable[str] | None = None,
         policy: str | None = None,
         key: str | None = None,
@@ -196,7 +204,8 @@ class Client:
         Returns
         -------
         dict
-            The response of `GET /v1/cases/{case}`.
+            The response of `GET /v1/cases/{case}`. `steps` has the reasons for each purchase;
+            `explain.reasons` repeats those of the first one.
         """
         return self._call(client_requests.explain(case))
 
@@ -218,6 +227,9 @@ class Client:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
+
+    def __repr__(self) -> str:
+        return _show_client(self, self._http.base_url, self._policy)
 
     def __enter__(self) -> Self:
         return self
@@ -245,6 +257,12 @@ class Client:
             return call.read_response(self._http.request(**call.request_arguments(self._key)))
         except httpx.TransportError as error:
             raise client_requests.unreachable_error(error, call.key) from error
+
+
+def _show_client(client: object, url: httpx.URL, policy: str | None) -> str:
+    # The API key is left out on purpose: a repr ends up in logs.
+    name = "" if policy is None else f", {policy!r}"
+    return f"{type(client).__name__}({str(url)!r}{name})"
 
 
 def _documented_in_client(method: M) -> M:
@@ -285,8 +303,8 @@ class AsyncClient:
     @_documented_in_client
     async def ask(
         self,
-        *,
         free: Mapping[str, Any] | None = None,
+        *,
         available: Iterable[str] | None = None,
         policy: str | None = None,
         key: str | None = None,
@@ -346,6 +364,9 @@ class AsyncClient:
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
+
+    def __repr__(self) -> str:
+        return _show_client(self, self._http.base_url, self._policy)
 
     async def __aenter__(self) -> Self:
         return self

@@ -128,7 +128,8 @@ class Feature:
         Parameters
         ----------
         value : str, float or None
-            Name of a level, a number if the feature is ordered, or None if the value is missing.
+            Name of a level, a number (or its text, as read from a CSV file) if the feature is
+            ordered, or None if the value is missing.
 
         Returns
         -------
@@ -161,7 +162,7 @@ class Feature:
         return self.levels[self.code(value)]
 
     def _code(self, value: Any) -> int:
-        number = as_float(value)
+        number = _number_from_text(value) if self.edges else as_float(value)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             if self.missing is None:
                 raise UnknownName(
@@ -178,7 +179,7 @@ class Feature:
                 f"feature {self.name!r} got the number {value!r}, but its levels are names: use "
                 f"one of {_shown(self.levels)}."
             )
-        hint = "a number without quotes, or " if self.edges else ""
+        hint = "a number, or " if self.edges else ""
         raise UnknownName(
             f"feature {self.name!r} has no level {value!r}: use {hint}one of {_shown(self.levels)}."
         )
@@ -314,6 +315,22 @@ def _edges(name: str, edges: Any) -> tuple[float, ...]:
             f"most {MAX_INTERVALS} are allowed: use fewer edges."
         )
     return numbers
+
+
+def _number_from_text(value: Any) -> float:
+    """Return a number, or the number that a text spells; nan for everything else.
+
+    >>> _number_from_text(" 1.5e3"), _number_from_text("1_000"), _number_from_text("inf")
+    (1500.0, nan, nan)
+    """
+    if not isinstance(value, str):
+        return as_float(value)
+    try:
+        number = float(value)
+    except ValueError:
+        return math.nan
+    # Python reads "1_000" and "inf" as numbers, but in a file they are more likely mistakes.
+    return number if math.isfinite(number) and "_" not in value else math.nan
 
 
 def _shown(names: Sequence[str]) -> str:

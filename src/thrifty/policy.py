@@ -56,7 +56,8 @@ class Policy(ABC):
     amounts : frozenset of str
         Parameters that are amounts of money, such as a budget. They are scaled like costs.
     reads_price_list : bool
-        True if the policy gets the prices before it buys (see `read_price_list`).
+        True if the policy is given the current price of every feature before it buys (see
+        `read_price_list`). False, the usual case, if it learns prices by paying them.
 
     Examples
     --------
@@ -233,7 +234,9 @@ class Policy(ABC):
             Returns the explanation as JSON values when it is called, so that it costs nothing
             unless somebody asks. Numbers under the keys `reward`, `price` and `value` (reward minus
             price) are on the policy's scale; `Agent` and the service convert them to money. None
-            if the policy gives no reasons.
+            if the policy gives no reasons. A list under the key `considered` has one dict for each
+            set of features that was compared, with its `features` and its `weight`; when the
+            reasons are shown, free features are left out and equal purchases are merged.
         """
         return None
 
@@ -344,5 +347,10 @@ class Policy(ABC):
             )
 
     def __repr__(self) -> str:
-        settings = "".join(f"{name}={value!r}, " for name, value in self.parameters.items())
-        return f"{type(self).__name__}({settings}rounds={self.rounds})"
+        return show_policy(self, self.parameters)
+
+
+def show_policy(policy: Policy, parameters: Mapping[str, Any]) -> str:
+    """Return a policy as text, with these values of its parameters."""
+    settings = "".join(f"{name}={value!r}, " for name, value in parameters.items())
+    return f"{type(policy).__name__}({settings}rounds={policy.rounds})"

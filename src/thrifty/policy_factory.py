@@ -62,6 +62,18 @@ def scaled_parameters(
     }
 
 
+def parameters_in_money(policy: Policy) -> dict[str, Any]:
+    """Return a policy's parameters with amounts converted back to money."""
+    span = policy.problem.rewards.span
+    return {
+        # Rounded, because dividing by the span and multiplying again leaves rounding errors.
+        name: float(f"{value * span:.12g}")
+        if name in policy.amounts and _is_number(value)
+        else value
+        for name, value in policy.parameters.items()
+    }
+
+
 def policy_from_saved_agent(spec: PolicySpec, data: bytes) -> Policy:
     """Restore the policy of a saved agent, for the problem of the specification."""
     manifest, state = unpack_archive(data, Path(f"the saved agent of {spec.name!r}"))

@@ -21,7 +21,11 @@ __all__ = ["Bundle", "Feature", "Group", "Outcomes", "PriceList", "Problem", "Re
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """The features and actions to choose from (1..D and 1..A in the paper).
+    """The features that can be bought, the actions, and what they cost and pay.
+
+    Prices may contain bundles (features that are sold together) and groups (features that share a
+    fee): give a `PriceList` with `Bundle` and `Group`. In the paper, the features are 1..D and the
+    actions 1..A.
 
     Parameters
     ----------
@@ -38,17 +42,22 @@ class Problem:
 
     Examples
     --------
+    A lender may buy two features of an applicant before it decides:
+
     >>> problem = Problem(
-    ...     features=(Feature("health", ("poor", "good")), Feature("form", ("a", "b", "c"))),
-    ...     actions=("reject", "accept"),
+    ...     features=(
+    ...         Feature.number("income", edges=(20_000, 50_000)),
+    ...         Feature("history", ("defaults", "none", "good")),
+    ...     ),
+    ...     actions=("approve", "reject"),
+    ...     outcomes={"approve": {"repaid": 300, "default": -1500}, "reject": 0},
+    ...     prices={"income": 5, "history": 12},
+    ...     rewards=RewardRange(-1500, 300, unit="EUR"),
     ... )
-    >>> problem.n_features, problem.n_actions, problem.levels.tolist()
-    (2, 2, [2, 3])
-
-    Psi_tot, the number of partial states, is the product over all features of (levels + 1):
-
-    >>> round(np.exp(problem.log_psi_tot))
-    12
+    >>> problem.feature_names, problem.levels.tolist()
+    (('income', 'history'), [3, 3])
+    >>> problem.list_prices(["income", "history"])
+    [5.0, 12.0]
     """
 
     features: tuple[Feature, ...]

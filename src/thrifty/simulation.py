@@ -44,7 +44,9 @@ def simulate(
     Parameters
     ----------
     name : str or callable
-        Name of a policy in the registry, or a class or function that makes one.
+        The policy: its name in `POLICIES`, such as "scout", its class, such as `Scout`, or a
+        function called as `make(problem, seed=..., **params)`. A policy is made for every seed, so
+        an instance is not accepted.
     environment : Environment or callable
         An environment, drawn again for every seed if it is random, or a function that makes the
         environment of a seed, such as `nursery.shuffled`.
@@ -101,9 +103,7 @@ def simulate(
         if progress is not None:
             progress(chosen[k])
 
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        for _ in pool.map(run, range(len(chosen))):
-            pass
+    _run_all(run, len(chosen), workers or os.cpu_count() or 1)
     return runs
 
 
@@ -117,6 +117,17 @@ def warm_up(name: str) -> None:
     policy = make_policy(policy_named(name), replay, 0, {"horizon": replay.horizon})
     play(policy, replay, rounds=2)
     policy.action_values(Observation([0, -1], [0.1, np.nan]))
+
+
+def _run_all(run: Callable[[int], None], n_runs: int, workers: int) -> None:
+    threads = min(workers, n_runs)
+    if threads == 1:  # without a thread, an interrupt stops the run at once
+        for k in range(n_runs):
+            run(k)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(run, range(n_runs)):  # the loop raises the error of a failed run
+            pass
 
 
 def _require_seeds(seeds: Iterable[int]) -> tuple[int, ...]:

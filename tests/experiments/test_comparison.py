@@ -107,5 +107,5 @@ def test_the_usual_length_is_the_most_common() -> None:
 @pytest.mark.parametrize("name", ["nursery/tuning", "theory/stationary"])
 def test_experiments_without_a_single_regret_are_refused(name: str) -> None:
     require_single_regret([find("nursery/published")])
-    with pytest.raises(InvalidSpec, match="run it by its id"):
-        require_single_regret([find(name)])
+    with pytest.raises(InvalidSpec, match=f"by its id: nursery/published, {name}"):
+        require_single_regret([find("nursery/published"), find(name)])

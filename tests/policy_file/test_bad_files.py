@@ -346,12 +346,17 @@ def test_a_whole_file_that_cannot_be_served_is_refused(name: str, tmp_path: Path
 def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidSpec,
-        match=r"no\.toml: the file cannot be read \(No such file or directory\): check the path\.$",
+        match=r"no\.toml: the file cannot be read \(No such file or directory\): give the path",
     ):
         read_policy_file(tmp_path / "no.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidSpec, match=r"binary\.toml: the file cannot be read"):
         read_policy_file(tmp_path / "binary.toml")
+
+
+def test_rewards_in_the_wrong_section_are_pointed_to_the_right_one() -> None:
+    with pytest.raises(InvalidSpec, match=r"Rewards by action go in \[outcomes\.rewards\]\.$"):
+        parse_policy_file({"features": [], "rewards": {"unit": "EUR", "approve": {"yes": 1.0}}})
 
 
 def test_the_complete_file_is_accepted() -> None:

@@ -227,7 +227,8 @@ def _opened_so_far(client: httpx.Client) -> int:
 
 def test_the_client(running: httpx.Client) -> None:
     with Client(str(running.base_url), "lending") as client:
-        case = client.ask(free={"age": "old"})
+        assert repr(client) == f"Client({str(running.base_url)!r}, 'lending')"
+        case = client.ask({"age": "old"})
         assert isinstance(case, Case)
         assert client.case(case) == client.case(str(case.id)) == case
         assert client.ask(free={"age": "old"}, key="c1") == client.ask(

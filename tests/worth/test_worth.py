@@ -14,12 +14,14 @@ from thrifty.tables import Cases, read_cases
 from thrifty.tables.reader import Table
 from thrifty.worth import sets
 from thrifty.worth.backtest import Strategy, block_mean, change_points, run_backtest
-from thrifty.worth.evaluation import evaluate
+from thrifty.worth.evaluation import Evaluation, evaluate
 from thrifty.worth.files import as_json
 from thrifty.worth.money import MoneyFormat
+from thrifty.worth.page import html_report
 from thrifty.worth.selection import (
     Estimate,
     Evaluator,
+    FeatureWorth,
     choose_set,
     feature_worth,
     indices_of,
@@ -27,7 +29,15 @@ from thrifty.worth.selection import (
     split_half_gain,
 )
 from thrifty.worth.sets import CrossValidation, evaluate_sets
-from thrifty.worth.verdict import method_lines, verdict_lines
+from thrifty.worth.verdict import (
+    findings,
+    method_lines,
+    strategy_lines,
+    verdict_lines,
+    warnings,
+    worth_interval,
+    worth_text,
+)
 
 SEEDS = range(20)
 
@@ -185,7 +195,8 @@ def test_many_features_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     everything = evaluate_sets(CrossValidation.stratified(cases, 1))
     monkeypatch.setattr(sets, "MAX_EXHAUSTIVE", 3)
     found = evaluate_sets(CrossValidation.stratified(cases, 1))
-    assert (everything.all_sets, found.all_sets) == (True, False)
+    assert everything.n_skipped is not None
+    assert found.n_skipped is None
     evaluator = Evaluator.stratified(cases, 1)
     assert choose_set(found, evaluator) == choose_set(everything, evaluator)
 
@@ -197,7 +208,7 @@ def test_search_finds_columns_that_are_informative_only_together() -> None:
     prices: dict[str, float | str] = {f"x{k}": 0.01 for k in range(15)}
     cases = read_cases(pl.DataFrame(table), from_prices(prices, target="outcome"))
     values = search_sets(cases, 1)
-    assert not values.all_sets
+    assert values.n_skipped is None
     assert choose_set(values, Evaluator.stratified(cases, 1)) == (3, 11)
 
 
@@ -258,7 +269,7 @@ def test_verdict_lines() -> None:
     lines = verdict_lines(evaluation)
     bought = "Buy oxygen, blood and ecg for 49.10 EUR per case. Compared with buying nothing, "
     difference, gain = evaluation.gain_over_nothing.mean, evaluation.gain.mean
-    assert lines[0].startswith(f"{bought}this gains {difference:.2f} EUR per case (95% CI ")
+    assert lines[0].startswith(f"{bought}this saves {difference:.2f} EUR per case (95% CI ")
     assert f". Expected reward minus prices: {gain:.2f} EUR per case (95% CI -" in lines[0]
     assert difference > 0 > gain
     assert lines[1].startswith("xray: too expensive (worth up to ")
@@ -270,6 +281,12 @@ def test_verdict_lines() -> None:
     assert evaluation.backtest.fixed_set != evaluation.best_set
     assert evaluation.has_drifted
     assert any(line.startswith("Outcomes changed over time: ") for line in lines)
+    assert (
+        "The best set changed too. In hindsight it was {oxygen, blood, xray} in cases 1 to 3,000, "
+        "then {oxygen, blood, ecg} in cases 3,001 to 6,000."
+    ) in lines
+    assert not any("sets of features were skipped" in line for line in lines)
+    assert as_json(evaluation)["search"]["all_sets"]
     content = as_json(evaluation)
     assert content["best_columns"] == ["oxygen", "blood", "rhythm", "trace"]
     assert [change["case"] for change in content["replay"]["price_changes"]] == [4200]
@@ -298,6 +315,95 @@ def test_few_cases_give_an_uncertain_choice_and_high_prices_buy_nothing() -> Non
     dear = replace(informative_cases(1), list_prices=np.full(4, 9.0))
     first = verdict_lines(evaluate(dear))[0]
     assert first.startswith("Buy nothing: no feature measurably pays for itself.")
+
+
+def with_difference(evaluation: Evaluation, over_best: Estimate, over_nothing: float) -> list[str]:
+    """Return the warnings if Scout gains this much more than the best set, and than nothing."""
+    nothing = evaluation.backtest.result(Strategy.NOTHING)
+    noise = np.tile([-1.0, 1.0], nothing.rewards.size // 2 + 1)[: nothing.rewards.size]
+    noise *= np.arange(nothing.rewards.size) / nothing.rewards.size
+    scout = replace(
+        evaluation.backtest.result(Strategy.SCOUT),
+        rewards=nothing.gains + over_nothing + noise,
+        costs=np.zeros(nothing.rewards.size),
+    )
+    results = (scout, *evaluation.backtest.results[1:])
+    return warnings(
+        replace(
+            evaluation,
+            scout_over_best=over_best,
+            backtest=replace(evaluation.backtest, results=results),
+        )
+    )
+
+
+def test_the_learning_policy_is_discouraged_only_if_it_is_significantly_worse() -> None:
+    evaluation = evaluate(informative_cases(1, 400))
+    noisy = with_difference(evaluation, Estimate(-1.0, -3.0, 1.0), -1e-6)
+    assert not any("learning policy" in line for line in noisy)
+    worse = with_difference(evaluation, Estimate(-2.0, -3.0, -1.0), -1e-6)
+    assert (
+        "The learning policy gained 2.0000 per case less in the backtest than the recommendation. "
+        "policy.toml serves this learning policy, so do not use it for live decisions yet: buy a "
+        "in every case instead."
+    ) in worse
+    much_worse = with_difference(evaluation, Estimate(-2.0, -3.0, -1.0), -1.0)
+    assert any("than the recommendation, and less than buying nothing." in k for k in much_worse)
+
+
+def test_skipped_sets_are_counted() -> None:
+    rng = np.random.default_rng(1)
+    table = {f"n{k}": rng.integers(0, 8, 200) for k in range(3)}
+    table["outcome"] = rng.integers(0, 2, 200)
+    prices: dict[str, float | str] = {f"n{k}": 0.1 for k in range(3)}
+    evaluation = evaluate(read_cases(pl.DataFrame(table), from_prices(prices, target="outcome")))
+    # 40 cells of 5 cases at most: sets of two features with 64 combinations do not fit.
+    assert (evaluation.n_sets, evaluation.n_skipped_sets, evaluation.all_sets) == (4, 4, False)
+    assert any(line.startswith("4 of 8 sets of features were sk") for line in warnings(evaluation))
+    search = as_json(evaluation)["search"]
+    assert (search["sets"], search["skipped"], search["all_sets"]) == (4, 4, False)
+
+
+def test_every_feature_that_is_not_bought_is_named_and_strategies_are_explained() -> None:
+    rng = np.random.default_rng(1)
+    table = {f"n{k}": rng.integers(0, 2, 400) for k in range(6)}
+    table["outcome"] = rng.integers(0, 2, 400)
+    prices: dict[str, float | str] = {f"n{k}": 0.5 for k in range(6)}
+    evaluation = evaluate(read_cases(pl.DataFrame(table), from_prices(prices, target="outcome")))
+    lines = findings(evaluation)
+    assert all(any(f"n{k}" in line for line in lines) for k in range(6))
+    assert any(line.startswith("Also not worth the price: n") for line in lines)
+    fixed = next(line for line in strategy_lines(evaluation.backtest) if "Fixed" in line)
+    assert fixed == (
+        "Fixed set: buys everything in the first 80 cases, then what was best in them, nothing."
+    )
+
+
+def test_a_worth_that_is_not_measurable_has_no_number() -> None:
+    money = MoneyFormat("EUR", 2)
+    nothing = FeatureWorth(0, 1.0, Estimate(0.0, 0.0, 0.0), (0,), ())
+    assert (worth_text(nothing, money), worth_interval(nothing, money)) == ("not measurable", "-")
+    noise = replace(nothing, estimate=Estimate(0.5, -0.1, 1.1))
+    assert worth_text(noise, money) == "not measurable"
+    assert worth_interval(noise, money) == "-0.10 to 1.10"
+    good = replace(nothing, estimate=Estimate(0.5, 0.1, 0.9))
+    assert (worth_text(good, money), worth_interval(good, money)) == ("0.50", "0.10 to 0.90")
+
+
+def test_the_page_begins_with_the_task_and_the_warnings_about_the_input() -> None:
+    cases = example_cases("lending", 600, 1)
+    page = html_report(evaluate(cases), "cases.csv", "")
+    body = page[page.index("<h1>") :]
+    task = (
+        "Target: outcome. Rewards in EUR by action: approve: -900.00 if default, 120.00 if repaid; "
+        "decline: 0.00."
+    )
+    assert body.index(task) < body.index('id="verdict"')
+    guess = html_report(evaluate(informative_cases(1, 400)), "cases.csv", "")
+    body = guess[guess.index("<h1>") :]
+    assert "worth up to (buy)" in body
+    assert "worth up to (do not buy)" in body
+    assert body.index("No rewards are given, so a correct prediction") < body.index('id="verdict"')
 
 
 def test_amounts_have_enough_decimals_for_the_smallest_price() -> None:

@@ -23,7 +23,7 @@ from thrifty.checks.runner import require, require_refused, run_checks
 from thrifty.checks.subject import ROUNDS, Subject
 from thrifty.checks.tables import (
     RoundDecision,
-    Tables,
+    RoundTables,
     ask,
     first_difference,
     look,
@@ -308,7 +308,7 @@ def purchases_end(subject: Subject) -> None:
             _require_no_memory(policy, tables, t, known)
 
 
-def _require_no_memory(policy: Policy, tables: Tables, t: int, known: Observation) -> None:
+def _require_no_memory(policy: Policy, tables: RoundTables, t: int, known: Observation) -> None:
     """Ask twice with the same values known, and open one or two other rounds in between."""
     state = policy.rng.bit_generator.state
     for others in (1, 2):
@@ -352,7 +352,7 @@ def any_size_of_problem(subject: Subject) -> None:
             policy = subject.build(problem)
         except InvalidInput:
             continue
-        play_rounds(policy, Tables.draw(problem, 20, subject.seed), range(20))
+        play_rounds(policy, RoundTables.draw(problem, 20, subject.seed), range(20))
 
 
 def memory_is_bounded(subject: Subject) -> None:
@@ -437,17 +437,17 @@ class _Opened:
     reward: float
 
 
-def _open(policy: Policy, tables: Tables, t: int) -> _Opened:
+def _open(policy: Policy, tables: RoundTables, t: int) -> _Opened:
     opened = _looked(policy, tables, t)
     _force(policy, opened)
     return opened
 
 
-def _open_together(policy: Policy, tables: Tables, first: int) -> list[_Opened]:
+def _open_together(policy: Policy, tables: RoundTables, first: int) -> list[_Opened]:
     return [_looked(policy, tables, t) for t in range(first, first + 4)]
 
 
-def _looked(policy: Policy, tables: Tables, t: int) -> _Opened:
+def _looked(policy: Policy, tables: RoundTables, t: int) -> _Opened:
     action = t % tables.problem.n_actions
     return _Opened(look(policy, tables, t), action, tables.reward(t, action))
 
@@ -461,7 +461,7 @@ def _with_outcomes(problem: Problem) -> Problem:
     return Problem(problem.features, problem.actions, outcomes=right, rewards=RewardRange())
 
 
-def _told(policy: Policy, tables: Tables, t: int, outcome: int | None) -> RoundDecision:
+def _told(policy: Policy, tables: RoundTables, t: int, outcome: int | None) -> RoundDecision:
     observation = look(policy, tables, t)
     action = policy.choose_action(observation)
     reward = float(action % 2 == (outcome or 0))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from thrifty.checks.tables import Tables, play_rounds
+from thrifty.checks.tables import RoundTables, play_rounds
 from thrifty.errors import InvalidParameter
 from thrifty.policies import policy_named
 from thrifty.policy import Policy
@@ -102,7 +102,7 @@ class Subject:
         play_rounds(policy, self.tables(), range(rounds))
         return policy
 
-    def tables(self, rounds: int = ROUNDS, *, other: int = 0) -> Tables:
+    def tables(self, rounds: int = ROUNDS, *, other: int = 0) -> RoundTables:
         """Return rounds to play.
 
         Parameters
@@ -114,10 +114,10 @@ class Subject:
 
         Returns
         -------
-        Tables
+        RoundTables
             The rounds.
         """
-        return Tables.draw(self.problem, rounds, 1000 * self.seed + other)
+        return RoundTables.draw(self.problem, rounds, 1000 * self.seed + other)
 
 
 def duplicate(policy: Policy) -> Policy:

@@ -23,7 +23,7 @@ class RoundDecision:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class RoundTables:
     """Tables of rounds; they repeat from the start when they run out.
 
     Parameters
@@ -47,7 +47,7 @@ class Tables:
     prices: NDArray[np.float64]
 
     @classmethod
-    def draw(cls, problem: Problem, rounds: int, seed: int) -> Tables:
+    def draw(cls, problem: Problem, rounds: int, seed: int) -> RoundTables:
         """Draw rounds whose rewards depend on the action, the first feature and noise."""
         rng = np.random.default_rng(seed)
         codes = rng.integers(problem.levels, size=(rounds, problem.n_features))
@@ -61,11 +61,11 @@ class Tables:
             prices=prices,
         )
 
-    def free_of_charge(self) -> Tables:
+    def free_of_charge(self) -> RoundTables:
         """Return the same rounds with all costs 0."""
         return replace(self, costs=np.zeros_like(self.costs), prices=np.zeros_like(self.prices))
 
-    def scrambled(self, decisions: list[RoundDecision], seed: int) -> Tables:
+    def scrambled(self, decisions: list[RoundDecision], seed: int) -> RoundTables:
         """Change everything that a policy with these decisions did not see, and nothing else."""
         rng = np.random.default_rng(seed)
         rounds = len(decisions)
@@ -105,14 +105,14 @@ class Tables:
         return float(self.rewards[t % len(self.rewards), action])
 
 
-def ask(policy: Policy, tables: Tables, known: Observation | None = None) -> Purchase:
+def ask(policy: Policy, tables: RoundTables, known: Observation | None = None) -> Purchase:
     """Let the policy choose features, with the price list if it reads one."""
     if policy.reads_price_list:
         policy.read_price_list(tables.prices)
     return policy.choose_features(known)
 
 
-def look(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ()) -> Observation:
+def look(policy: Policy, tables: RoundTables, t: int, free: Iterable[int] = ()) -> Observation:
     """Buy what the policy chooses in round t, step by step if it is stepwise."""
     known = tables.known(t, free)
     while True:
@@ -122,7 +122,9 @@ def look(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ()) -> Ob
             return known
 
 
-def play_round(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ()) -> RoundDecision:
+def play_round(
+    policy: Policy, tables: RoundTables, t: int, free: Iterable[int] = ()
+) -> RoundDecision:
     """Play round t from the purchase to the reward."""
     observation = look(policy, tables, t, free)
     action = policy.choose_action(observation)
@@ -130,7 +132,7 @@ def play_round(policy: Policy, tables: Tables, t: int, free: Iterable[int] = ())
     return RoundDecision(tuple(observation.bought.tolist()), observation.purpose, action)
 
 
-def play_rounds(policy: Policy, tables: Tables, rounds: Iterable[int]) -> list[RoundDecision]:
+def play_rounds(policy: Policy, tables: RoundTables, rounds: Iterable[int]) -> list[RoundDecision]:
     """Play rounds in the given order."""
     return [play_round(policy, tables, t) for t in rounds]
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from rich.markup import escape
 
 from thrifty.errors import InvalidParameter
+from thrifty.extras import missing_package_message
 
 _EXTRAS = {
     "worth": "worth",
@@ -32,10 +33,8 @@ def explain_missing_package(command: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] == "thrifty":
             raise
         extra = _EXTRAS.get(command, "experiments")
-        raise InvalidParameter(
-            f"`thrifty {command}` needs the package {error.name!r}, which is not installed: "
-            f"pip install 'thrifty[{extra}]'."
-        ) from error
+        message = missing_package_message(f"`thrifty {command}`", error.name, extra)
+        raise InvalidParameter(message) from error
 
 
 def unavailable_command(error: InvalidParameter) -> Callable[[], None]:

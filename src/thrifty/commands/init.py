@@ -43,6 +43,6 @@ def init(
     for note in scaffold.notes:
         typer.echo(note)
     typer.echo(
-        f"Wrote {out}. Its prices are placeholders: set them, then run\n"
+        f"Wrote {out}. Its prices are placeholders: set them and the rewards, then run\n"
         f"  thrifty worth {cases} --policy {out}"
     )

@@ -32,7 +32,7 @@ def progress_bar(what: str, total: int, *, at_first: str | None = None) -> Itera
         return
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=20),  # with the longest label, a line fits 80 columns
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,14 +51,41 @@ def serve_until_stopped(options: ServeOptions, on_ready: Callable[[], None]) -> 
             keys = _read_keys(options)  # the file may have changed while this process waited
         with notice_if_slow():
             engine = Engine(store, specs, EngineSettings(max_open=options.most_open))
+        projections = engine.projections.values()
         names = ", ".join(sorted(name for _, name in engine.projections)) or "no policy"
 
         def announce(url: str) -> None:
             on_ready()
             typer.echo(f"Serving {names} on {url}")
+            for line in deadline_lines(projection.spec for projection in projections):
+                typer.echo(line)
 
         app = create_app(engine, keys, RequestLimits(rate=options.rate))
         make_server(app, options.host, options.port, announce).run()
+
+
+def deadline_lines(specs: Iterable[PolicySpec]) -> list[str]:
+    """Return a line per deadline after which rewards are not learnt, with its policies."""
+    names: dict[float, list[str]] = {}
+    for spec in specs:
+        if not spec.rule.learn_late:
+            names.setdefault(spec.rule.deadline, []).append(spec.name)
+    return [
+        f"Rewards reported more than {_duration(deadline)} after a case is opened are not learnt "
+        f"({', '.join(sorted(names[deadline]))}: [reward_rule] deadline)."
+        for deadline in sorted(names)
+    ]
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the largest unit that fits.
+
+    >>> _duration(604800), _duration(5400), _duration(0.5)
+    ('7 days', '1.5 hours', '0.5 seconds')
+    """
+    units = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+    unit = next((unit for unit, size in units.items() if seconds >= size), "second")
+    return f"{seconds / units[unit]:g} {unit}" + ("" if seconds == units[unit] else "s")
 
 
 def _read_keys(options: ServeOptions) -> Keys | None:

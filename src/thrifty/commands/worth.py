@@ -76,12 +76,16 @@ def worth(
     with Console(stderr=True).status(_PROGRESS):
         evaluation = evaluate(coded, seed=seed)
     command = shlex.join(["thrifty", *sys.argv[1:]])
+    replaces_report = files.has_report(out)
     paths = files.write_report(evaluation, out, name=cases.name, command=command)
     if as_json:
         show_json(files.as_json(evaluation, command))
         return
     _show_evaluation(evaluation)
-    typer.echo(f"Report: {paths[1]}. Numbers: {paths[0]}. Live decisions: thrifty serve {paths[2]}")
+    if replaces_report:
+        typer.echo(f"Replaced the earlier report in {out}/.")
+    live = "" if evaluation.is_learning_worse else f" Live decisions: thrifty serve {paths[2]}"
+    typer.echo(f"Report: {paths[1]}. Numbers: {paths[0]}.{live}")
 
 
 def _show_columns(coded: Cases) -> None:
@@ -90,12 +94,17 @@ def _show_columns(coded: Cases) -> None:
     money = MoneyFormat.for_cases(coded)
     table = new_table(["column"], ["price"])
     table.add_column("type", overflow="fold")
-    for feature, price in zip(coded.features, coded.mean_prices.tolist(), strict=True):
-        bundle = "" if len(feature.parts) == 1 else f" (in {display_name(feature.name, 20)})"
+    for feature, mean_price in zip(coded.features, coded.mean_prices.tolist(), strict=True):
+        price = "free" if feature.free else money.amount(mean_price)
+        is_bundle = len(feature.parts) > 1
+        # The price of a bundle is shown once: next to each column it would look like a sum.
+        if is_bundle:
+            bundle = f"bundle of {len(feature.parts)} columns"
+            table.add_row(display_name(feature.name, 40), price, bundle)
         for part in feature.parts:
             table.add_row(
-                display_name(part.name, 40) + bundle,
-                "free" if feature.free else money.amount(price),
+                ("  " if is_bundle else "") + display_name(part.name, 40),
+                "" if is_bundle else price,
                 display_name(part.description, 200),
             )
     show(f"{coded.n_cases:,} cases, {coded.order}", table)
@@ -106,17 +115,20 @@ def _show_columns(coded: Cases) -> None:
 
 
 def _show_evaluation(evaluation: Evaluation) -> None:
-    from thrifty.worth.verdict import verdict_lines
+    from thrifty.worth.verdict import findings, input_warnings, warnings
 
     _show_worths(evaluation)
     _show_backtest(evaluation)
-    for line in verdict_lines(evaluation):
+    for line in input_warnings(evaluation.cases):
+        typer.echo(f"Warning: {line}")
+    for line in (*findings(evaluation), *warnings(evaluation)):
         typer.echo(line)
     typer.echo()
 
 
 def _show_worths(evaluation: Evaluation) -> None:
     from thrifty.worth.money import MoneyFormat, display_name
+    from thrifty.worth.verdict import worth_interval, worth_text
 
     money = MoneyFormat.for_cases(evaluation.cases)
     table = new_table(["feature", ""], ["price", "worth up to", "95% CI"])
@@ -125,14 +137,15 @@ def _show_worths(evaluation: Evaluation) -> None:
             display_name(evaluation.cases.names[worth.feature], 40),
             "buy" if worth.feature in evaluation.best_set else "",
             money.amount(worth.price),
-            money.amount(worth.break_even),
-            money.interval(worth.estimate),
+            worth_text(worth, money),
+            worth_interval(worth, money),
         )
     show("What each feature is worth, per case", table)
 
 
 def _show_backtest(evaluation: Evaluation) -> None:
     from thrifty.worth.money import MoneyFormat
+    from thrifty.worth.verdict import BACKTEST_NOTE, strategy_lines
 
     money = MoneyFormat.for_cases(evaluation.cases)
     headings = ["gain per case", "95% CI", "spend", "reward", "total gain"]
@@ -148,3 +161,6 @@ def _show_backtest(evaluation: Evaluation) -> None:
             money.total(float(result.gains.sum())),
         )
     show(f"Backtest on {evaluation.backtest.cases.n_cases:,} cases", table)
+    for line in (*strategy_lines(evaluation.backtest), BACKTEST_NOTE):
+        typer.echo(line)
+    typer.echo()

@@ -8,6 +8,7 @@ from thrifty.examples.synthetic import SyntheticExample
 from thrifty.examples.triage import TRIAGE
 from thrifty.policy_file import Comments, from_prices, to_toml
 from thrifty.policy_file.model import PolicySection
+from thrifty.policy_file.writing import DEADLINE_COMMENT, WRITTEN_RULE
 from thrifty.seeds import Seed, generator
 
 __all__ = ["SYNTHETIC", "SyntheticExample", "example_csv", "example_policy"]
@@ -46,4 +47,5 @@ def example_policy(name: str) -> str:
         return SYNTHETIC[name].as_toml()
     file = from_prices(_NURSERY_PRICES, target="class", free=["parents"])
     header = "Nursery: features and prices for `thrifty worth`; a correct prediction earns 1."
-    return to_toml(file.replace(policy=PolicySection(name="nursery")), Comments((header,)))
+    complete = file.replace(policy=PolicySection(name="nursery"), reward_rule=WRITTEN_RULE)
+    return to_toml(complete, Comments((header,), DEADLINE_COMMENT))

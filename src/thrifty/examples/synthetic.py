@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from thrifty.policy_file import Comments, PolicyFile, from_prices, to_toml
 from thrifty.policy_file.model import ActionsSection, PolicySection
+from thrifty.policy_file.writing import DEADLINE_COMMENT, WRITTEN_RULE
 from thrifty.seeds import Seed, generator
 
 Floats = NDArray[np.float64]
@@ -226,9 +227,10 @@ class SyntheticExample:
         file = self.policy_file().replace(
             policy=PolicySection(name=self.title.lower()),
             actions=ActionsSection(names=tuple(self.rewards)),
+            reward_rule=WRITTEN_RULE,
         )
         header = f"{self.title}: features, prices and rewards for `thrifty worth`."
-        return to_toml(file, Comments((header,)))
+        return to_toml(file, Comments((header,), DEADLINE_COMMENT))
 
 
 def _probability(risk: Mapping[str, float], state: Sequence[str]) -> float:

@@ -103,12 +103,17 @@ def _environment(experiment: Experiment) -> tuple[str, Mapping[str, object]]:
 
 def require_single_regret(experiments: Sequence[Experiment]) -> None:
     """Raise an error for experiments that do not have one regret for each policy."""
-    for experiment in experiments:
-        if experiment.is_grid or len(experiment.horizons) > 1:
-            raise InvalidSpec(
-                f"{experiment.id} has a grid or several horizons, so it does not fit into one "
-                "table of regrets: run it by its id."
-            )
+    unfit = [
+        experiment.id
+        for experiment in experiments
+        if experiment.is_grid or len(experiment.horizons) > 1
+    ]
+    if unfit:
+        ids = ", ".join(experiment.id for experiment in experiments)
+        raise InvalidSpec(
+            f"{', '.join(unfit)}: a grid or several horizons do not fit into one table of regrets, "
+            f"so this folder cannot be run at once. Run one experiment by its id: {ids}."
+        )
 
 
 def find_leader(results: Sequence[Results]) -> str | None:

@@ -25,6 +25,8 @@ _SECTIONS: dict[tuple[str, ...], type[model.Section]] = {
     ("reward_rule",): model.RewardRuleSection,
 }
 _SINGULAR = {"features": "feature", "parts": "part", "groups": "group", "bundles": "bundle"}
+_HINTS: dict[tuple[str, ...], str] = {("rewards",): " Rewards by action go in [outcomes.rewards]."}
+"""Sections in which keys of another section are often put."""
 _REMEDIES = {
     "string_type": "give text in quotes",
     "string_too_short": "give text that is not empty",
@@ -80,7 +82,7 @@ def _unknown_key(path: Sequence[str | int], content: Mapping[str, Any]) -> str:
     allowed = f": use {', '.join(known)}" if known else ""
     return (
         f"{_where(path[:-1], content)} has the unknown key {key!r}{suggestion(key, known)}"
-        f"{allowed}."
+        f"{allowed}.{_HINTS.get(names, '')}"
     )
 
 

@@ -491,6 +491,21 @@ class PolicyFile(Section):
         """
         return next((feature for feature in self.features if feature.name == name), None)
 
+    def unpriced_features(self) -> list[str]:
+        """Return the features that are neither free nor sold, alone or in a bundle.
+
+        Returns
+        -------
+        list of str
+            Names of the features.
+        """
+        bundled = {name for bundle in self.bundles for name in bundle.features}
+        return [
+            feature.name
+            for feature in self.features
+            if feature.price is None and not feature.free and feature.name not in bundled
+        ]
+
     def price_list(self) -> PriceList | None:
         """Return the list prices.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from thrifty.specification import PolicySpec, RewardRule
 MAX_FEATURES, MAX_LEVELS, MAX_ACTIONS = 256, 1024, 1024
 MAX_TEXT = 200
 AGENT_LIMIT = 256 * 2**20
+_DECIMAL_COMMA = re.compile(r"=\s*(-?\d+,\d+)")
 _PARAMETER_TYPES = (str, int, float, bool)
 
 
@@ -299,14 +301,22 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def _load_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
-        raise InvalidSpec(f"the file cannot be read ({_reason(error)}): check the path.") from error
-    except tomllib.TOMLDecodeError as error:
         raise InvalidSpec(
-            f"the file is not valid TOML ({error}): correct it, or write a new one with `thrifty "
-            "init cases.csv`."
+            f"the file cannot be read ({_reason(error)}): give the path of a TOML file, such "
+            "as the policy.toml that `thrifty init cases.csv` writes."
         ) from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        comma = _DECIMAL_COMMA.search(text)
+        remedy = (
+            f"write {comma[1].replace(',', '.')} with a decimal point instead of {comma[1]}"
+            if comma
+            else "correct it, or write a new one with `thrifty init cases.csv`"
+        )
+        raise InvalidSpec(f"the file is not valid TOML ({error}): {remedy}.") from error
 
 
 def _reason(error: OSError | UnicodeError) -> str:

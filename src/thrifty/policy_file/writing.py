@@ -15,11 +15,18 @@ from thrifty.policy_file.model import (
     PolicyFile,
     PolicySection,
     PriceColumn,
+    RewardRuleSection,
     Section,
 )
+from thrifty.specification import WEEK
 
 _ALWAYS_WRITTEN = {(PolicySection, "policy"), (PolicySection, "seed")}
 """Keys that are written even if they have their default value."""
+WRITTEN_RULE = RewardRuleSection(deadline=f"{WEEK / 86400:g}d")
+"""The default rule with its deadline as text, which is written because the default is a number."""
+DEADLINE_COMMENT = {
+    "reward_rule.deadline": "the service learns nothing from later rewards; a loan may need months"
+}
 _MAX_LINE = 100
 """Longer lists are written with one entry per line."""
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, cast
 
-from thrifty.case_record import action_values_in_money, reasons_in_money
+from thrifty.case_record import action_values_in_money, explain_reasons
 from thrifty.service.cases import CaseState
 from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
 from thrifty.service.projection import Projection
@@ -96,7 +96,9 @@ def _steps(spec: PolicySpec, case: CaseState) -> list[StepView]:
             "values": result.get("values", {}),
             "costs": result.get("costs", {}),
             "unavailable": result.get("unavailable", []),
-            "reasons": reasons_in_money(spec.problem.rewards, event.body["reasons"]),
+            "reasons": explain_reasons(
+                spec.problem, event.body["reasons"], case.opened.body["free"]
+            ),
         }
         for event, result in zip(requests, results, strict=True)
     ]
@@ -121,11 +123,13 @@ def _reward_view(event: Event) -> RewardView:
 
 def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
     """Return the policy's reasons and the values of the actions, in money."""
-    acted, scale = case.acted, spec.problem.rewards
+    acted = case.acted
     values = None if acted is None else acted.body["action_values"]
     return {
         "learnt_before_buying": case.opened.basis,
-        "reasons": reasons_in_money(scale, case.opened.body["reasons"]),
+        "reasons": explain_reasons(
+            spec.problem, case.opened.body["reasons"], case.opened.body["free"]
+        ),
         "learnt_before_acting": None if acted is None else acted.basis,
         "action_values": action_values_in_money(spec.problem, values),
     }

@@ -415,6 +415,8 @@ class _CaseReader:
         used = {column.name for offer in offers for column in offer.columns}
         used |= {self.target, self.file.table.time or self.target}
         used |= {offer.price for offer in offers if isinstance(offer.price, str)}
+        # A feature without a price is an oversight, which the verdict warns about.
+        used |= set(self.file.unpriced_features())
         unused = [column for column in self.frame.columns if column not in used]
         left_out = [column for column in unused if column in self.file.table.leave_out]
         rest = [column for column in unused if column not in left_out]

@@ -14,8 +14,10 @@ from thrifty.policy_file.model import (
     FeatureSection,
     OutcomesSection,
     PolicySection,
+    RewardRuleSection,
     RewardsSection,
 )
+from thrifty.policy_file.writing import WRITTEN_RULE
 from thrifty.tables.cases import Cases
 from thrifty.tables.columns import Coding
 from thrifty.tables.features import TableFeature
@@ -47,7 +49,7 @@ def complete_policy_file(
         With the levels of every feature, mean prices, actions, outcomes and rewards. The policy
         and its parameters are those of the original file.
     """
-    rewards, given = cases.rewards, cases.policy_file.policy
+    rewards, given, rule = cases.rewards, cases.policy_file.policy, cases.policy_file.reward_rule
     policy = PolicySection(name=policy_name(name)) if given is None else given
     return PolicyFile(
         policy=policy.model_copy(update={"seed": seed, "agent": agent}),
@@ -56,7 +58,7 @@ def complete_policy_file(
         actions=ActionsSection(names=rewards.actions),
         rewards=RewardsSection(unit=rewards.currency, low=rewards.low, high=rewards.high),
         outcomes=OutcomesSection(names=rewards.outcomes, rewards=dict(rewards.by_action)),
-        reward_rule=cases.policy_file.reward_rule,
+        reward_rule=WRITTEN_RULE if rule == RewardRuleSection() else rule,
     )
 
 

@@ -74,11 +74,11 @@ def require_columns(file: PolicyFile, target: str, columns: Sequence[str]) -> No
 
 def _named_columns(file: PolicyFile, target: str) -> Iterator[tuple[str, str]]:
     """Yield every column that the file names, and where."""
-    yield target, "target"
+    yield target, "target (--target, or [table] target in policy.toml)"
     if file.table.time is not None:
-        yield file.table.time, "time"
+        yield file.table.time, "time (--time, or [table] time in policy.toml)"
     for name in file.table.leave_out:
-        yield name, "leave_out"
+        yield name, "[table] leave_out in policy.toml"
     for feature in file.features:
         for part in feature.parts or (feature,):
             yield part.name, f"feature {feature.name!r}"

@@ -11,6 +11,7 @@ from thrifty.errors import InvalidTable, UnknownName
 from thrifty.policy_file import Comments, PolicyFile
 from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicySection, TableSection
+from thrifty.policy_file.writing import DEADLINE_COMMENT, WRITTEN_RULE
 from thrifty.tables.cases import MAX_OUTCOMES, require_few_outcomes
 from thrifty.tables.columns import (
     MAX_LEVELS,
@@ -83,7 +84,7 @@ def scaffold_policy_file(
     frame = table.frame
     if target is not None and target not in frame.columns:
         raise UnknownName(
-            f"target: the table has no column {target!r}{suggestion(target, frame.columns)}. Its "
+            f"--target: the table has no column {target!r}{suggestion(target, frame.columns)}. Its "
             f"columns are {quote_names(frame.columns)}."
         )
     guessed = target is None
@@ -98,6 +99,7 @@ def scaffold_policy_file(
             FeatureSection(name=column.name, price=PLACEHOLDER_PRICE, absent=column.absent)
             for column in columns
         ),
+        reward_rule=WRITTEN_RULE,
     )
     excluded = [f"{column}: left out, {reason}" for column, reason in left_out.items()]
     notes = [*table.notes, f"{target}: the target" + (" (a guess)" if guessed else "")]
@@ -117,6 +119,7 @@ def _comments(
         "policy.policy": "the policy that decides live",
         "table.target": "the column of outcomes" + (" (a guess, check it)" if is_guess else ""),
         "table.time": "cases are replayed in this order",
+        **DEADLINE_COMMENT,
     }
     for column in columns:
         inline[f"features.{column.name}"] = column.description
@@ -125,15 +128,32 @@ def _comments(
         inline[f"features.{columns[0].name}.price"] = "placeholder, like all prices here: set it"
     header = (
         f"Features, prices and rewards for {name}.",
-        "Set the prices, then run: thrifty worth CASES --policy THIS_FILE",
+        "Set the prices and the rewards, then run: thrifty worth CASES --policy THIS_FILE",
+        "",
+        *_reward_example(outcomes),
     )
-    examples = _examples(file.table.time, outcomes)
+    examples = _examples(file.table.time)
     return Comments(header, inline, (*excluded, *([""] if excluded else []), *examples))
 
 
-def _examples(time: str | None, outcomes: list[str]) -> list[str]:
-    """Return optional settings, to be uncommented."""
+def _reward_example(outcomes: list[str]) -> list[str]:
+    """Return rewards, to be uncommented and completed."""
     row = ", ".join(f"{_key(outcome)} = 0" for outcome in outcomes)
+    return [
+        "Rewards: the money that each action earns for each outcome. Without them an action is a",
+        "prediction, and a correct one earns 1. Uncomment the lines, and put in your own names of",
+        "actions, amounts and currency:",
+        "",
+        "[rewards]",
+        'unit = "EUR"  # currency of prices and rewards',
+        "[outcomes.rewards]",
+        f"action1 = {{{row}}}  # such as approve = {{repaid = 120, default = -900}}",
+        "action2 = 0  # one number if the outcome does not matter, such as decline = 0",
+    ]
+
+
+def _examples(time: str | None) -> list[str]:
+    """Return optional settings, to be uncommented."""
     lines = ["Optional settings (docs/policy-file.md lists all keys):", ""]
     if time is None:
         lines += ["[table]", 'time = "date"  # orders the cases; without it they are shuffled', ""]
@@ -150,12 +170,6 @@ def _examples(time: str | None, outcomes: list[str]) -> list[str]:
         'name = "report"',
         'features = ["score", "history"]',
         "price = 0.05",
-        "",
-        "[rewards]",
-        'unit = "EUR"  # of prices and rewards',
-        "",
-        "[outcomes.rewards]  # by action and outcome; without it a correct prediction earns 1",
-        *(f"action{k + 1} = {{{row}}}" for k in range(2)),
     ]
 
 

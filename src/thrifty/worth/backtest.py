@@ -20,6 +20,7 @@ from thrifty.policies import NCCUCRL2, Scout
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.scout import ScoutEvent
 from thrifty.tables.cases import Cases
+from thrifty.worth.money import join_names
 from thrifty.worth.selection import (
     Z_95,
     Estimate,
@@ -283,9 +284,10 @@ def _fixed_set(
     """Buy everything in the first part, choose a set on it, and buy that set from then on."""
     features = choose_set(search_sets(first_part, seed), Evaluator.stratified(first_part, seed))
     start = first_part.n_cases
+    chosen = join_names([cases.names[i] for i in features if not cases.free[i]] or ["nothing"])
     result = _result(
         Strategy.FIXED,
-        f"buys everything in the first {start:,} cases, then the set that was best in them",
+        f"buys everything in the first {start:,} cases, then what was best in them, {chosen}",
         cases,
         _learned_actions(cases, features, order, start),
         _price_by_case(cases, features),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thrifty.tables.cases import Cases
-from thrifty.worth.backtest import Backtest, run_backtest
+from thrifty.worth.backtest import Backtest, Strategy, block_mean, run_backtest
 from thrifty.worth.selection import (
     MAX_SEARCHED,
     Estimate,
@@ -39,8 +39,9 @@ class Evaluation:
         Random seed.
     n_sets : int
         Number of sets that were compared.
-    all_sets : bool
-        True if these are all sets that the cases can tell anything about.
+    n_skipped_sets : int or None
+        Number of sets that were left out because they leave too few cases per combination of
+        values; None if there are too many sets to try them all.
     n_cases_searched : int
         Number of cases that the sets were compared on.
     best_set : tuple of int
@@ -63,12 +64,15 @@ class Evaluation:
         The best set at each spend.
     backtest : Backtest
         Policies replayed on the cases.
+    scout_over_best : Estimate
+        How much more Scout gains in the backtest than the best set does (cross-validated, on the
+        same cases), per case.
     """
 
     cases: Cases
     seed: int
     n_sets: int
-    all_sets: bool
+    n_skipped_sets: int | None
     n_cases_searched: int
     best_set: FeatureSet
     gain: Estimate
@@ -80,6 +84,17 @@ class Evaluation:
     feature_worths: tuple[FeatureWorth, ...]
     frontier: tuple[FrontierPoint, ...]
     backtest: Backtest
+    scout_over_best: Estimate
+
+    @property
+    def all_sets(self) -> bool:
+        """True if every set of features was compared."""
+        return self.n_skipped_sets == 0
+
+    @property
+    def is_learning_worse(self) -> bool:
+        """True if Scout gains significantly less in the backtest than the recommended set."""
+        return self.scout_over_best.is_below_zero
 
     @property
     def best_subset(self) -> list[str]:
@@ -142,11 +157,13 @@ def evaluate(cases: Cases, *, seed: int = 1) -> Evaluation:
     for worth in worths:
         candidates += [worth.best_with, worth.best_without]
     gains = evaluator.gains(best)
+    backtest = run_backtest(cases, list(dict.fromkeys(candidates)), seed)
+    scout_gains = backtest.result(Strategy.SCOUT).gains
     return Evaluation(
         cases=cases,
         seed=seed,
         n_sets=len(sets.masks),
-        all_sets=sets.all_sets,
+        n_skipped_sets=sets.n_skipped,
         n_cases_searched=min(cases.n_cases, MAX_SEARCHED),
         best_set=best,
         gain=Estimate.from_values(gains),
@@ -157,5 +174,6 @@ def evaluate(cases: Cases, *, seed: int = 1) -> Evaluation:
         later_half_all=Estimate.from_values(gains[-(-cases.n_cases // 2) :]),
         feature_worths=tuple(sorted(worths, key=lambda worth: -worth.estimate.mean)),
         frontier=tuple(points),
-        backtest=run_backtest(cases, list(dict.fromkeys(candidates)), seed),
+        backtest=backtest,
+        scout_over_best=block_mean(scout_gains - gains[:: backtest.every]),
     )

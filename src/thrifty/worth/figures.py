@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from thrifty.worth.backtest import Backtest, Strategy
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.money import MoneyFormat, display_name
+from thrifty.worth.selection import FeatureWorth
 
 PlotlyFigure = dict[str, Any]
 
@@ -39,30 +40,19 @@ def worth_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
     """Draw the worth and the price of each feature."""
     worths = list(reversed(evaluation.feature_worths))
     names = _distinct([_label(evaluation.cases.names[worth.feature]) for worth in worths])
-    # Bars start at 0: a feature cannot be worth less than nothing, only appear so by chance.
-    lengths = [max(worth.estimate.mean, 0) for worth in worths]
-    lows = [max(worth.estimate.low, 0) for worth in worths]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "name": "worth up to",
-        "y": names,
-        "x": lengths,
-        "marker": {
-            "color": [
-                _BOUGHT if worth.feature in evaluation.best_set else _NOT_BOUGHT for worth in worths
-            ]
-        },
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [
-                worth.estimate.high - length for worth, length in zip(worths, lengths, strict=True)
-            ],
-            "arrayminus": [max(length - low, 0) for length, low in zip(lengths, lows, strict=True)],
-            "color": "#505050",
-        },
-    }
+    bought: dict[str, FeatureWorth] = {}
+    not_bought: dict[str, FeatureWorth] = {}
+    for name, worth in zip(names, worths, strict=True):
+        (bought if worth.feature in evaluation.best_set else not_bought)[name] = worth
+    # Two traces, so that the legend explains both colours.
+    bars = [
+        _worth_bars(f"worth up to ({what})", shown, colour)
+        for what, shown, colour in (
+            ("buy", bought, _BOUGHT),
+            ("do not buy", not_bought, _NOT_BOUGHT),
+        )
+        if shown
+    ]
     prices = {
         "type": "scatter",
         "mode": "markers",
@@ -71,10 +61,37 @@ def worth_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
         "x": [worth.price for worth in worths],
         "marker": {"symbol": "line-ns-open", "size": 22, "color": _PRICE, "line": {"width": 4}},
     }
-    figure = _figure([bars, prices], _axis_title("per case", money), "")
+    figure = _figure([*bars, prices], _axis_title("per case", money), "")
     figure["layout"]["height"] = 160 + 42 * len(names)
-    figure["layout"]["yaxis"] |= {"type": "category"}
+    figure["layout"]["barmode"] = "overlay"
+    figure["layout"]["yaxis"] |= {
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": names,
+    }
     return figure
+
+
+def _worth_bars(title: str, worths: Mapping[str, FeatureWorth], colour: str) -> dict[str, Any]:
+    # Bars start at 0: a feature cannot be worth less than nothing, only appear so by chance.
+    lengths = [max(worth.estimate.mean, 0) for worth in worths.values()]
+    lows = [max(worth.estimate.low, 0) for worth in worths.values()]
+    highs = [worth.estimate.high for worth in worths.values()]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": title,
+        "y": list(worths),
+        "x": lengths,
+        "marker": {"color": colour},
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - length for high, length in zip(highs, lengths, strict=True)],
+            "arrayminus": [max(length - low, 0) for length, low in zip(lengths, lows, strict=True)],
+            "color": "#505050",
+        },
+    }
 
 
 def frontier_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:

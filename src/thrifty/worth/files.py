@@ -14,6 +14,7 @@ from thrifty.errors import SaveError
 from thrifty.files import atomic_write
 from thrifty.json_values import to_json_value
 from thrifty.policy_file import Comments, to_toml
+from thrifty.policy_file.writing import DEADLINE_COMMENT
 from thrifty.tables.cases import Cases
 from thrifty.tables.completion import AGENT, POLICY, complete_policy_file
 from thrifty.worth.backtest import Backtest, Strategy, StrategyResult
@@ -25,12 +26,6 @@ from thrifty.worth.verdict import verdict_lines
 JSON, PAGE = "worth.json", "worth.html"
 FILES = (JSON, PAGE, POLICY, AGENT)
 SCHEMA = 1
-_COMMENTS = Comments(
-    header=(
-        "Written by `thrifty worth`: a policy that has learnt from past cases.",
-        "Run it with: thrifty serve policy.toml",
-    )
-)
 
 
 def require_report_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
@@ -57,7 +52,7 @@ def require_report_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
                 f"the report would overwrite {path}, which you gave as input: choose another "
                 "folder with --out."
             )
-    if (folder / JSON).exists():
+    if has_report(folder):
         return
     for name in FILES:
         if (folder / name).exists():
@@ -65,6 +60,11 @@ def require_report_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
                 f"{folder / name} exists and is not part of an earlier report, so it is not "
                 "overwritten: choose another folder with --out, or move the file."
             )
+
+
+def has_report(folder: Path) -> bool:
+    """Return True if the folder has a report of `thrifty worth`."""
+    return (folder / JSON).exists()
 
 
 def write_report(evaluation: Evaluation, folder: Path, *, name: str, command: str) -> list[Path]:
@@ -96,7 +96,7 @@ def write_report(evaluation: Evaluation, folder: Path, *, name: str, command: st
     texts = {
         JSON: content + "\n",
         PAGE: html_report(evaluation, name, command),
-        POLICY: to_toml(policy, _COMMENTS),
+        POLICY: to_toml(policy, _comments(evaluation)),
     }
     paths = [folder / file for file in (*texts, AGENT)]
     with ExitStack() as stack:
@@ -107,6 +107,16 @@ def write_report(evaluation: Evaluation, folder: Path, *, name: str, command: st
             draft.write_text(text, encoding="utf-8")
         evaluation.backtest.agent.save(agent)
     return paths
+
+
+def _comments(evaluation: Evaluation) -> Comments:
+    advice = (
+        "It gained less in the backtest than the recommendation: read worth.html before serving it."
+        if evaluation.is_learning_worse
+        else "Run it with: thrifty serve policy.toml"
+    )
+    header = ("Written by `thrifty worth`: a policy that has learnt from past cases.", advice)
+    return Comments(header, DEADLINE_COMMENT)
 
 
 def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
@@ -133,6 +143,7 @@ def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
         "spend_per_case": evaluation.spend,
         "gain_per_case": asdict(evaluation.gain),
         "gain_over_nothing_per_case": asdict(evaluation.gain_over_nothing),
+        "scout_over_best_subset_per_case": asdict(evaluation.scout_over_best),
         "honest_gain_per_case": asdict(evaluation.split_half.gain),
         "chosen_by_halves": [
             evaluation.priced_names(features) for features in evaluation.split_half.chosen
@@ -155,6 +166,7 @@ def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
         "search": {
             "sets": evaluation.n_sets,
             "all_sets": evaluation.all_sets,
+            "skipped": evaluation.n_skipped_sets,
             "cases": evaluation.n_cases_searched,
         },
         "replay": _backtest(evaluation, evaluation.backtest),

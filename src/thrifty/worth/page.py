@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.metadata import version
 
@@ -18,12 +18,22 @@ from thrifty.worth.figures import (
     worth_figure,
 )
 from thrifty.worth.money import MoneyFormat, display_name
-from thrifty.worth.verdict import explain_worth, findings, method_lines, warnings
+from thrifty.worth.verdict import (
+    BACKTEST_NOTE,
+    explain_worth,
+    findings,
+    input_warnings,
+    method_lines,
+    strategy_lines,
+    warnings,
+    worth_interval,
+    worth_text,
+)
 
 _CSS = """
 #verdict { font-size: 1.25rem; line-height: 1.5; }
 #verdict p:first-child { font-weight: 600; }
-#warnings p { border-left: 4px solid #E69F00; padding-left: .8rem; }
+.warnings p { border-left: 4px solid #E69F00; padding-left: .8rem; }
 bdi, p, code, li { overflow-wrap: anywhere; }
 td:first-child { min-width: 7rem; }
 td bdi { display: inline-block; min-width: 7rem; max-width: 22rem; }
@@ -39,10 +49,14 @@ td.bought { color: #117733; font-weight: 600; }
 def html_report(evaluation: Evaluation, name: str, command: str) -> str:
     """Return the HTML report; everything from the user's files is escaped."""
     money = MoneyFormat.for_cases(evaluation.cases)
+    headline, *details = findings(evaluation)
     packages = ("numpy", "numba", "polars", "plotly")
     body = [
-        f'<div id="verdict">{_paragraphs(findings(evaluation))}</div>',
-        f'<div id="warnings">{_paragraphs(warnings(evaluation))}</div>',
+        note(_task(evaluation, money)),
+        f'<div class="warnings">{_paragraphs(input_warnings(evaluation.cases))}</div>',
+        f'<div id="verdict">{_paragraphs([headline])}</div>',
+        f'<div class="warnings">{_paragraphs(warnings(evaluation))}</div>',
+        _paragraphs(details),
         *_worth_section(evaluation, money),
         *_frontier_section(evaluation, money),
         *_backtest_section(evaluation.backtest, money),
@@ -60,6 +74,27 @@ def html_report(evaluation: Evaluation, name: str, command: str) -> str:
         ),
     ]
     return page(f"What is worth its price: {display_name(name)}", body, _CSS)
+
+
+def _task(evaluation: Evaluation, money: MoneyFormat) -> str:
+    """Return the target, the actions and their rewards in a line."""
+    cases = evaluation.cases
+    if not cases.rewards.is_custom:
+        return f"Target: {display_name(cases.target)}. A correct prediction of it earns 1."
+    actions = "; ".join(
+        f"{display_name(action)}: {_rewards_text(row, money)}"
+        for action, row in cases.rewards.by_action.items()
+    )
+    currency = f" in {display_name(money.currency)}" if money.currency else ""
+    return f"Target: {display_name(cases.target)}. Rewards{currency} by action: {actions}."
+
+
+def _rewards_text(row: Mapping[str, float], money: MoneyFormat) -> str:
+    if len(set(row.values())) == 1:
+        return money.amount(next(iter(row.values())))
+    return ", ".join(
+        f"{money.amount(reward)} if {display_name(outcome)}" for outcome, reward in row.items()
+    )
 
 
 def _paragraphs(lines: Iterable[str]) -> str:
@@ -85,8 +120,8 @@ def _worth_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
             _name_cell(evaluation.cases.names[worth.feature]),
             cell("buy", "bought") if worth.feature in evaluation.best_set else cell("do not buy"),
             cell(money.amount(worth.price)),
-            cell(money.amount(worth.break_even)),
-            cell(money.interval(worth.estimate)),
+            cell(worth_text(worth, money)),
+            cell(worth_interval(worth, money)),
             cell(_capitalised(explain_worth(evaluation, worth, money)), "text"),
         ]
         for worth in evaluation.feature_worths
@@ -170,18 +205,13 @@ def _backtest_table(backtest: Backtest, money: MoneyFormat) -> str:
         )
     headings = ("strategy", "gain per case", "95% CI", "spend", "reward")
     totals = ("total gain", "total spend", "total reward")
-    descriptions = (
-        f"{result.strategy}: {result.description}"
-        + (f" (mean of {result.runs} runs)" if result.runs > 1 else "")
-        + "."
-        for result in backtest.results
-    )
     thinned = f" Every {backtest.every}th case is used." if backtest.every > 1 else ""
     explanation = (
         f"{backtest.cases.n_cases:,} cases, {backtest.cases.order}.{thinned} "
-        "The intervals allow for correlation between neighbouring cases."
+        f"The intervals allow for correlation between neighbouring cases. {BACKTEST_NOTE}"
     )
-    return table_of_cells((*headings, *totals), rows) + note(explanation) + _bullets(descriptions)
+    strategies = _bullets(strategy_lines(backtest))
+    return table_of_cells((*headings, *totals), rows) + note(explanation) + strategies
 
 
 def _price_section(backtest: Backtest, money: MoneyFormat) -> list[str]:
@@ -210,14 +240,17 @@ def _price_section(backtest: Backtest, money: MoneyFormat) -> list[str]:
 def _columns_table(evaluation: Evaluation, money: MoneyFormat) -> str:
     rows = []
     for feature, price in zip(evaluation.cases.features, evaluation.cases.mean_prices, strict=True):
+        price_text = "free" if feature.free else money.amount(float(price))
+        is_bundle = len(feature.parts) > 1
+        if is_bundle:
+            bundle = f"bundle of {len(feature.parts)} columns"
+            rows.append([_name_cell(feature.name), cell(price_text), cell(bundle), cell("")])
         for part in feature.parts:
             levels = ", ".join(display_name(level, 40) for level in part.levels)
-            price_text = "free" if feature.free else money.amount(float(price))
-            bundle = "" if len(feature.parts) == 1 else f" for {feature.name}"
             rows.append(
                 [
                     _name_cell(part.name),
-                    _name_cell(price_text + bundle),
+                    _name_cell(f"in {feature.name}" if is_bundle else price_text),
                     cell(part.description, "text"),
                     cell(display_name(levels, 300), "text"),
                 ]

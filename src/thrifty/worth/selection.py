@@ -45,6 +45,11 @@ class Estimate:
     low: float
     high: float
 
+    @property
+    def is_below_zero(self) -> bool:
+        """True if the whole interval is below 0."""
+        return self.high < 0
+
     @classmethod
     def from_values(cls, values: Floats, simultaneous: int = 1) -> Estimate:
         """Estimate the mean of independent values.

@@ -144,12 +144,13 @@ class CrossValidation:
 class SetRewards:
     """The sets that were compared, as masks (N, D), and their mean rewards (N,).
 
-    `all_sets` is True if no set was skipped except those whose cells are too small.
+    `n_skipped` is the number of sets that were left out because their cells are too small. It is
+    None if there are too many sets to try them all, so that only promising ones were compared.
     """
 
     masks: NDArray[np.bool_]
     rewards: Floats
-    all_sets: bool
+    n_skipped: int | None
 
     def gains(self, prices: Floats) -> Floats:
         """Return reward minus price of every set."""
@@ -160,13 +161,14 @@ class SetRewards:
 def evaluate_sets(validation: CrossValidation) -> SetRewards:
     """Evaluate all sets of features, or the promising ones if there are too many."""
     priced = [i for i in validation.order if not validation.cases.free[i]]
-    all_sets = len(priced) <= MAX_EXHAUSTIVE
-    rewards = _evaluate_all(validation, priced) if all_sets else _beam_search(validation, priced)
+    exhaustive = len(priced) <= MAX_EXHAUSTIVE
+    rewards = _evaluate_all(validation, priced) if exhaustive else _beam_search(validation, priced)
     masks = np.zeros((len(rewards), len(validation.cases.features)), dtype=np.bool_)
     masks[:, validation.cases.free] = True  # free features belong to every set
     for row, features in zip(masks, rewards, strict=True):
         row[list(features)] = True
-    return SetRewards(masks, np.array(list(rewards.values())), all_sets)
+    n_skipped = 2 ** len(priced) - len(rewards) if exhaustive else None
+    return SetRewards(masks, np.array(list(rewards.values())), n_skipped)
 
 
 def _evaluate_all(

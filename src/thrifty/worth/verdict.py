@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
-from thrifty.worth.backtest import Backtest, Strategy
+import numpy as np
+
+from thrifty.tables.cases import Cases
+from thrifty.tables.offers import quote_names
+from thrifty.tables.scaffold import PLACEHOLDER_PRICE
+from thrifty.worth.backtest import TENTHS, Backtest, Strategy
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.money import MoneyFormat, display_name, join_names
 from thrifty.worth.selection import Estimate, FeatureWorth
 from thrifty.worth.sets import BEAM, CASES_PER_CELL, FOLDS, MAX_EXHAUSTIVE, MAX_PAIRED
 
 MAX_NAMED = 4
+MAX_STRETCHES = 3
+"""More stretches of cases than this, each with its own best set, are not listed."""
+BACKTEST_NOTE = (
+    "All strategies except Hindsight start without knowledge, so their gains are usually lower "
+    "than the cross-validated ones in the verdict."
+)
 
 
 def verdict_lines(evaluation: Evaluation) -> list[str]:
@@ -26,7 +38,11 @@ def verdict_lines(evaluation: Evaluation) -> list[str]:
     list of str
         One sentence or two per line: the findings, then the warnings.
     """
-    return [*findings(evaluation), *warnings(evaluation)]
+    return [
+        *findings(evaluation),
+        *input_warnings(evaluation.cases),
+        *warnings(evaluation),
+    ]
 
 
 def findings(evaluation: Evaluation) -> list[str]:
@@ -44,10 +60,12 @@ def _recommendation(evaluation: Evaluation, money: MoneyFormat) -> str:
     if not evaluation.best_subset:
         return f"Buy nothing: no feature measurably pays for itself. Expected reward: {gain}."
     # The difference comes first: rewards may all be negative, and so may the gain.
+    verb = "gains" if evaluation.cases.rewards.table.max() > 0 else "saves"
     return (
         f"Buy {join_names(evaluation.best_subset)} for {money.money(evaluation.spend)} per case. "
-        f"Compared with buying nothing, this gains {_per_case(evaluation.gain_over_nothing, money)}"
-        f". Expected reward minus prices: {gain}."
+        f"Compared with buying nothing, this {verb} "
+        f"{_per_case(evaluation.gain_over_nothing, money)}. "
+        f"Expected reward minus prices: {gain}."
     )
 
 
@@ -62,10 +80,9 @@ def _not_bought(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
         f"{display_name(names[worth.feature])}: {explain_worth(evaluation, worth, money)}"
         for worth in left[:MAX_NAMED]
     ]
-    more = len(left) - MAX_NAMED
-    if more > 0:
-        what = "1 more feature is" if more == 1 else f"{more} more features are"
-        lines.append(f"{what} not worth the price.")
+    if len(left) > MAX_NAMED:
+        others = join_names(names[worth.feature] for worth in left[MAX_NAMED:])
+        lines.append(f"Also not worth the price: {others}.")
     return lines
 
 
@@ -82,6 +99,19 @@ def explain_worth(evaluation: Evaluation, worth: FeatureWorth, money: MoneyForma
             "these cases do not show that it pays for itself."
         )
     return f"too expensive (worth up to {value}, costs {price})."
+
+
+def worth_text(worth: FeatureWorth, money: MoneyFormat) -> str:
+    """Format what a feature is worth, for a table."""
+    return money.amount(worth.estimate.mean) if worth.is_measurable else "not measurable"
+
+
+def worth_interval(worth: FeatureWorth, money: MoneyFormat) -> str:
+    """Format the interval of a worth, or a dash if it would show the same number twice."""
+    # "0.00 to 0.00" would look like certainty.
+    if money.amount(worth.estimate.low) == money.amount(worth.estimate.high):
+        return "-"
+    return money.interval(worth.estimate)
 
 
 def _learning(backtest: Backtest, money: MoneyFormat) -> str:
@@ -103,38 +133,114 @@ def _compare(difference: Estimate, n_cases: int, money: MoneyFormat, other: str)
     return f"{money.total(abs(difference.mean) * n_cases)} {word} than {other}{note}"
 
 
-def warnings(evaluation: Evaluation) -> list[str]:
-    """Return what a reader should know before acting on the verdict."""
+def input_warnings(cases: Cases) -> list[str]:
+    """Return what may be missing in policy.toml, so that the verdict would mean little."""
     lines = []
-    money = MoneyFormat.for_cases(evaluation.cases)
-    if not evaluation.cases.rewards.is_custom and evaluation.cases.mean_prices.max() >= 1:
+    prices = cases.mean_prices[~cases.free]
+    if not cases.varying_prices and (prices == PLACEHOLDER_PRICE).all():
         lines.append(
-            "No rewards are given, so a correct prediction earns 1, and some features cost that "
-            "much or more. Add [outcomes.rewards] in the currency of your prices."
+            f"All prices are {PLACEHOLDER_PRICE}, the placeholder of `thrifty init`: set the real "
+            "prices in policy.toml, or the verdict means nothing."
         )
-    if evaluation.is_uncertain:
-        chosen = [evaluation.priced_names(features) for features in evaluation.split_half.chosen]
-        gain = evaluation.split_half.gain
+    unpriced = cases.policy_file.unpriced_features()
+    if unpriced:
         lines.append(
-            "The choice is uncertain: evaluated separately, the two halves of the cases would buy "
-            f"{_in_braces(chosen[0])} and {_in_braces(chosen[1])}. A set chosen on one half and "
-            f"tested on the other gains {_per_case(gain, money)}."
+            f"Not used, because policy.toml gives neither a price nor free = true: "
+            f"{quote_names(unpriced)}. Add `price = ...` or `free = true` to these [[features]]."
         )
-    if evaluation.has_drifted:
+    if not cases.rewards.is_custom:
+        too_expensive = ", and some features cost that much or more" if prices.max() >= 1 else ""
         lines.append(
-            "Outcomes changed over time: rules learnt on the earlier half of the cases gain "
-            f"{money.money(evaluation.later_half.mean)} per case in the later half, rules learnt "
-            f"on both halves {money.money(evaluation.later_half_all.mean)}. Keep learning from "
-            "new cases."
-        )
-    backtest = evaluation.backtest
-    scout, nothing = backtest.result(Strategy.SCOUT), backtest.result(Strategy.NOTHING)
-    if scout.gains.mean() < nothing.gains.mean():
-        lines.append(
-            "The learning policy gained less here than buying nothing. Follow the recommendation "
-            "above instead of using it."
+            f"No rewards are given, so a correct prediction earns 1{too_expensive}. Add "
+            "[outcomes.rewards] in the currency of your prices."
         )
     return lines
+
+
+def warnings(evaluation: Evaluation) -> list[str]:
+    """Return what a reader should know before acting on the verdict."""
+    money = MoneyFormat.for_cases(evaluation.cases)
+    return [
+        *_uncertainty(evaluation, money),
+        *_skipped_sets(evaluation),
+        *_drift(evaluation, money),
+        *_learning_is_worse(evaluation, money),
+    ]
+
+
+def _uncertainty(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    if not evaluation.is_uncertain:
+        return []
+    chosen = [evaluation.priced_names(features) for features in evaluation.split_half.chosen]
+    return [
+        "The choice is uncertain: evaluated separately, the two halves of the cases would buy "
+        f"{_in_braces(chosen[0])} and {_in_braces(chosen[1])}. A set chosen on one half and "
+        f"tested on the other gains {_per_case(evaluation.split_half.gain, money)}."
+    ]
+
+
+def _skipped_sets(evaluation: Evaluation) -> list[str]:
+    skipped = evaluation.n_skipped_sets
+    if not skipped:
+        return []
+    return [
+        f"{skipped:,} of {evaluation.n_sets + skipped:,} sets of features were skipped: they leave "
+        f"fewer than {CASES_PER_CELL} cases per combination of values, too few to evaluate them."
+    ]
+
+
+def _drift(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    if not evaluation.has_drifted:
+        return []
+    return [
+        "Outcomes changed over time: rules learnt on the earlier half of the cases gain "
+        f"{money.money(evaluation.later_half.mean)} per case in the later half, rules learnt on "
+        f"both halves (cross-validated) {money.money(evaluation.later_half_all.mean)}. Keep "
+        "learning from new cases.",
+        *_best_sets_over_time(evaluation),
+    ]
+
+
+def _best_sets_over_time(evaluation: Evaluation) -> list[str]:
+    """Return which sets were best in hindsight, if these are a few long stretches of cases."""
+    backtest = evaluation.backtest
+    sizes = [len(rows) for rows in np.array_split(np.arange(backtest.cases.n_cases), TENTHS)]
+    stretches, start = [], 0
+    for features, tenths in groupby(
+        zip(backtest.hindsight_sets, sizes, strict=True), key=lambda tenth: tenth[0]
+    ):
+        stop = start + sum(size for _, size in tenths)
+        names = _in_braces(evaluation.priced_names(features))
+        stretches.append(f"{names} in cases {start + 1:,} to {stop:,}")
+        start = stop
+    if not 1 < len(stretches) <= MAX_STRETCHES:
+        return []
+    return [f"The best set changed too. In hindsight it was {', then '.join(stretches)}."]
+
+
+def _learning_is_worse(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    if not evaluation.is_learning_worse:
+        return []
+    loss = money.money(-evaluation.scout_over_best.mean)
+    nothing = evaluation.backtest.difference(Strategy.SCOUT, Strategy.NOTHING)
+    also = ", and less than buying nothing" if nothing.is_below_zero else ""
+    best = evaluation.best_subset
+    instead = f"{join_names(best)} in every case" if best else "nothing"
+    return [
+        f"The learning policy gained {loss} per case less in the backtest than the recommendation"
+        f"{also}. policy.toml serves this learning policy, so do not use it for live decisions "
+        f"yet: buy {instead} instead."
+    ]
+
+
+def strategy_lines(backtest: Backtest) -> list[str]:
+    """Explain each strategy of the backtest in a sentence."""
+    return [
+        f"{result.strategy}: {result.description}"
+        + (f" (mean of {result.runs} runs)" if result.runs > 1 else "")
+        + "."
+        for result in backtest.results
+    ]
 
 
 def _in_braces(names: Sequence[str]) -> str:
@@ -148,7 +254,8 @@ def method_lines(evaluation: Evaluation) -> list[str]:
 
 def _search_method(evaluation: Evaluation) -> str:
     cases = evaluation.cases
-    which = "all sets" if evaluation.all_sets else "the promising sets"
+    is_exhaustive = evaluation.n_skipped_sets is not None
+    which = "all sets" if is_exhaustive else "the promising sets"
     parts = [
         f"{evaluation.n_sets:,} sets of features were compared: {which} that leave "
         f"{CASES_PER_CELL} or more cases per combination of values on average."
@@ -158,7 +265,7 @@ def _search_method(evaluation: Evaluation) -> str:
             f"They were compared on a random sample of {evaluation.n_cases_searched:,} cases; the "
             "best ones were then evaluated on all cases."
         )
-    if not evaluation.all_sets:
+    if not is_exhaustive:
         is_wide = int((~cases.free).sum()) > MAX_PAIRED
         pairs = f"pairs with the {BEAM} best single features" if is_wide else "all pairs"
         parts.append(

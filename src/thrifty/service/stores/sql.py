@@ -197,8 +197,10 @@ class SqlPolicies(PolicyRegistry):
         if found not in (None, *spec.digests):
             raise InvalidSpec(
                 f"the store has a policy {spec.id} with another specification, which its decisions "
-                "depend on: give the changed policy another name (`thrifty replay` teaches it the "
-                "rounds of the log), or use another store."
+                "depend on: use another store, or give the changed policy another name in its "
+                "policy.toml. To teach it the rounds of the log, run `thrifty export STORE --out "
+                f"log.parquet` and `thrifty replay log.parquet policy.toml --of {spec.name} --save "
+                'agent.npz`, and add agent = "agent.npz" to policy.toml.'
             )
 
     def specs(self) -> list[PolicySpec]:
