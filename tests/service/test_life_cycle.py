@@ -71,7 +71,7 @@ class Written:
     event: Event
 
 
-class Lives(RuleBasedStateMachine):
+class CaseMachine(RuleBasedStateMachine):
     """Compare the engine with the expected state of each case and the expected rewards."""
 
     place: StoreLocation
@@ -161,7 +161,7 @@ class Lives(RuleBasedStateMachine):
             self.repeat_with_another_body,
             self.time_passes,
             self.time_comes_to_a_deadline,
-            self.the_watch_looks,
+            self.run_maintenance,
             self.reopen,
             self.look_at_a_case,
         ]
@@ -372,7 +372,7 @@ class Lives(RuleBasedStateMachine):
             self.clock.at = data.draw(st.sampled_from(deadlines))
             self.clock.at -= data.draw(st.sampled_from([0, 1]))
 
-    def the_watch_looks(self, data: st.DataObject) -> None:
+    def run_maintenance(self, data: st.DataObject) -> None:
         del data
         at = self._now
         self.loop.run(self.harness.engine._maintain())
@@ -389,8 +389,8 @@ class Lives(RuleBasedStateMachine):
     def reopen(self, data: st.DataObject) -> None:
         """From the newest snapshot, from the one before it and the tail, or from the log alone."""
         lost = data.draw(st.sampled_from([0, 1, 9]))
-        self.the_watch_looks(data)  # who has looked leads, and saves a snapshot
-        self.the_books_agree()
+        self.run_maintenance(data)  # takes the lease, and may save a snapshot
+        self.totals_agree()
         before = self.harness.projection.digest()
         self.loop.run(self.harness.engine.stop())
         self.place.lose_snapshots(lost)
@@ -403,11 +403,11 @@ class Lives(RuleBasedStateMachine):
         _, found = self.loop.run(self.harness.engine.case("default", case))
         assert found.status == expected.status
         assert found.end == expected.end
-        assert found.learnt == (expected.learnt is not None)
+        assert found.is_learnt == (expected.learnt is not None)
         assert set(found.buy) == (set(expected.buy) if expected.status == "open" else set())
 
     @invariant()
-    def the_books_agree(self) -> None:
+    def totals_agree(self) -> None:
         self.loop.run(self.harness.settled())
         projection: Projection = self.harness.projection
         learnt = [case.learnt for case in self.cases.values() if case.learnt is not None]
@@ -439,7 +439,7 @@ def test_the_life_cycle(
     )
     tried: Counter[str] = Counter()
     machine: Any = type(
-        "TheseLives", (Lives,), {"place": place, "kind": reward_rule, "tried": tried}
+        "LifeCycle", (CaseMachine,), {"place": place, "kind": reward_rule, "tried": tried}
     )
     run_state_machine_as_test(
         seed(len(request.node.name))(machine),
