@@ -56,14 +56,13 @@ def random_tables(
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     n_features : int
         Number of features, from 1 to 10.
     n_actions : int
         Number of actions.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -91,10 +90,9 @@ def one_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS)
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -120,10 +118,9 @@ def all_relevant(seed: int, *, changes: int | None = None, rounds: int = ROUNDS)
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -155,10 +152,9 @@ def additive(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -> 
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -200,10 +196,9 @@ def xor_of_two(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) -
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -234,10 +229,9 @@ def nothing_worth_buying(seed: int, *, changes: int | None = None, rounds: int =
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -267,7 +261,7 @@ def flipping_prices(seed: int, *, rounds: int = ROUNDS) -> World:
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     rounds : int
         Number of rounds.
 
@@ -307,10 +301,9 @@ def dear_noisy_prices(seed: int, *, changes: int | None = None, rounds: int = RO
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -339,7 +332,7 @@ def gradual_drift(seed: int, *, rounds: int = ROUNDS) -> World:
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     rounds : int
         Number of rounds.
 
@@ -372,7 +365,7 @@ def stationary(seed: int, *, rounds: int = ROUNDS) -> World:
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     rounds : int
         Number of rounds.
 
@@ -405,7 +398,7 @@ def recurring_regimes(seed: int, *, rounds: int = ROUNDS) -> World:
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     rounds : int
         Number of rounds.
 
@@ -438,10 +431,9 @@ def graded_rewards(seed: int, *, changes: int | None = None, rounds: int = ROUND
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -474,10 +466,9 @@ def correlated_features(seed: int, *, changes: int | None = None, rounds: int = 
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -515,10 +506,9 @@ def rare_states(seed: int, *, changes: int | None = None, rounds: int = ROUNDS) 
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -561,7 +551,7 @@ def many_features(
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     n_features : int
         Number of features.
     n_relevant : int
@@ -569,8 +559,7 @@ def many_features(
     n_levels : int
         Number of levels of each feature.
     changes : int, optional
-        Number of evenly spaced reward changes; 0 means that nothing ever changes. By default the
-        four of the module's description.
+        Number of evenly spaced reward changes (default: four).
     rounds : int
         Number of rounds.
 
@@ -608,7 +597,7 @@ def xor_among_many(
     Parameters
     ----------
     seed : int
-        Seed of the tables and of the rounds.
+        Random seed of the tables and the rounds.
     n_features : int
         Number of features.
     changes : int
