@@ -39,7 +39,7 @@ def require_free(problem: Problem, names: Iterable[str], given: Mapping[str, Any
             raise InvalidField(
                 f"free.{name}",
                 "policy.toml declares this feature as free, so every case needs its value: give "
-                "the value, or declare a level for missing values.",
+                "the value, or null if the feature has a level for missing values.",
             )
 
 

@@ -360,10 +360,7 @@ def _encode_number(name: str, values: pl.Series, settings: ColumnSection) -> Cod
     cuts = cuts[cuts < distinct[-1]]
     edges = tuple(cuts.tolist()) or (float(distinct[0]),)
     levels = interval_names(edges)
-    description = f"numeric, {len(levels)} quantile bins"
-    if settings.bins is None and bins < MAX_BINS:
-        description += f" (for {len(values):,} cases; `bins = ...` changes it)"
-    return Coding(name, "number", levels, description, edges=edges)
+    return Coding(name, "number", levels, f"numeric, {len(levels)} quantile bins", edges=edges)
 
 
 def _encode_few_numbers(name: str, distinct: NDArray[np.float64]) -> Coding:
