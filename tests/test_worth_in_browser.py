@@ -83,13 +83,13 @@ def test_the_page_fits_its_window(page: Page, width: int) -> None:
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     wide = page.evaluate(
         "[...document.querySelectorAll('body *')].filter("
-        "it => it.getBoundingClientRect().right > innerWidth + 1"
-        " && !it.closest('.wide, .js-plotly-plot')).map(it => it.outerHTML.slice(0, 80))"
+        "part => part.getBoundingClientRect().right > innerWidth + 1"
+        " && !part.closest('.wide, .js-plotly-plot')).map(part => part.outerHTML.slice(0, 80))"
     )
     assert wide == []
     narrow = page.evaluate(
-        "[...document.querySelectorAll('td')].filter(it => it.innerText.length > 3"
-        " && it.getBoundingClientRect().width < 25).length"
+        "[...document.querySelectorAll('td')].filter(cell => cell.innerText.length > 3"
+        " && cell.getBoundingClientRect().width < 25).length"
     )
     assert narrow == 0
     size = page.evaluate(
@@ -122,8 +122,8 @@ def test_a_policy_is_switched_off_and_on(page: Page) -> None:
 def test_numbers_appear_on_hover(page: Page) -> None:
     plot = page.locator("#worth-of-features")
     plot.scroll_into_view_if_needed()
-    bar = plot.locator(".barlayer .point path").last.bounding_box()
-    assert bar is not None
+    boxes = [bar.bounding_box() for bar in plot.locator(".barlayer .point path").all()]
+    bar = max((box for box in boxes if box is not None), key=lambda box: box["width"])
     page.mouse.move(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
     expect(plot.locator(".hovertext").first).to_be_attached()
 
