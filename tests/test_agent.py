@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broken_policies import Means
+from random_plans import plan_for
 from thrifty.agent import Agent
 from thrifty.archive import write_archive
 from thrifty.case import Case
@@ -260,6 +261,7 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
         "steps": [step],
         "action": case.action,
         "action_values": {"reject": 1.0, "accept": 1.0},
+        "action_reasons": None,
         "reward": 1.0,
         "outcome": None,
     }
@@ -677,8 +679,9 @@ def test_another_archive_is_not_an_agent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"oracle"}))
 def test_every_policy_continues_from_its_file(name: str, tmp_path: Path) -> None:
-    horizon = {"horizon": 500} if name.startswith("ncc-ucrl2") else {}
-    agent = Agent(PROBLEM, name, seed=5, **horizon)
+    needed: dict[str, Any] = {"horizon": 500} if name.startswith("ncc-ucrl2") else {}
+    needed |= {"plan": plan_for(PROBLEM)} if name == "plan" else {}
+    agent = Agent(PROBLEM, name, seed=5, **needed)
     live(agent, np.random.default_rng(0), 120)
     agent.save(tmp_path / "agent")
     again = Agent.load(tmp_path / "agent")

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from random_plans import plan_for
 from thrifty.checks import check_policy
+from thrifty.checks.subject import SMALL
 from thrifty.environments import Replay, World
 from thrifty.errors import (
     InvalidAction,
@@ -39,6 +41,8 @@ def made(name: str, world: Replay = WORLD, seed: Seed = 0, **parameters: Any) ->
     make = policy_named(name)
     if name == "oracle":
         parameters["truth"] = world.truth
+    if name == "plan":
+        parameters.setdefault("plan", plan_for(world.problem))
     if name.startswith("ncc"):
         parameters = {"horizon": world.horizon, **parameters}
     return make(world.problem, seed=seed, **parameters)
@@ -155,11 +159,12 @@ def test_a_single_available_action_is_taken(name: str, only: int) -> None:
         *[("ps-linucb", "omega", value) for value in (0, 2.0)],
         *[("ps-linucb", "delta", value) for value in (-0.1, math.nan)],
         *[("ps-linucb", "encoding", value) for value in ("ordinals", None)],
+        *[("plan", "plan", value) for value in (None, "plan.json", 3)],
         *[("epsilon-greedy", "epsilon", value) for value in (-0.01, 1.01, math.nan)],
     ],
 )
 def test_a_parameter_out_of_range_is_refused_by_name(name: str, parameter: str, value: Any) -> None:
-    with pytest.raises(InvalidParameter, match=rf"{parameter} is .*must be .*"):
+    with pytest.raises(InvalidParameter, match=rf"{parameter} is .*(must be|give) .*"):
         made(name, **{parameter: value})
 
 
@@ -187,7 +192,8 @@ def test_a_registered_class_knows_its_name() -> None:
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_policy_keeps_the_promises_of_its_interface(name: str) -> None:
-    check_policy(name)
+    needed: dict[str, Any] = {"plan": plan_for(SMALL)} if name == "plan" else {}
+    check_policy(name, **needed)
 
 
 # Problems of unusual size.

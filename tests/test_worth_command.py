@@ -1,7 +1,10 @@
 """`thrifty worth`, `thrifty init` and `thrifty example`, as commands."""
 
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -11,25 +14,26 @@ import numpy as np
 import polars as pl
 import pytest
 
-from experiments.small_experiments import files_below, thrifty
+from experiments.small_experiments import THRIFTY, files_below, thrifty
 from shared_runs import CommandCache
 from thrifty import Agent
 from thrifty.cli import main
 from thrifty.errors import InvalidSpec
 from thrifty.examples import SYNTHETIC
 from thrifty.policies import LinUCB
+from thrifty.policies.plan import PlanPolicy
 from thrifty.policy_file import read_policy_file, read_spec
 from thrifty.policy_file.old_formats import PRICE_LIST
 from thrifty.problem import RewardRange
 from thrifty.specification import RewardRule
-from thrifty.tables import level_of
 from thrifty.worth.evaluation import Evaluation
+from waiting import wait_until
 
 Called = Callable[..., tuple[int, str]]
 
 GOOD = "income,history,outcome\n" + "low,clean,no\nhigh,clean,yes\nhigh,arrears,no\n" * 40
 PRICES = "[prices]\nincome = 0.02\nhistory = 0.03\n"
-FILES = ["agent.npz", "policy.toml", "worth.html", "worth.json"]
+FILES = ["plan.json", "policy.toml", "worth.html", "worth.json"]
 
 
 @pytest.fixture
@@ -382,7 +386,10 @@ def test_unusual_files_are_read(
     command = ["worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml"]
     code, words = called(*command, *options)
     assert code == 0, words
-    assert "Buy income and history for 0.050 per case." in words
+    # Who has a low income is declined at once, and the history need not be bought.
+    plan = "Follow the plan: buy income first (0.020), then history only where needed; it spends "
+    assert f"{plan}0.040 per case on average. It gains 0.960 per case (95% CI " in words
+    assert "└─ income is low or (other) or missing: no " in words
     assert sorted(path.name for path in (tmp_path / "worth").iterdir()) == FILES
 
 
@@ -393,7 +400,9 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
     shown = commands.thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "release 0.1" not in shown.stderr
-    assert "Buy income, history, employment and phone for 21.20 EUR per case." in shown.stdout
+    plan = "Follow the plan: buy employment first (4.00), then income, history and phone only where"
+    assert plan in shown.stdout
+    assert "more than always buying income, history, employment and phone." in shown.stdout
     assert "bureau: too expensive (worth up to" in shown.stdout
     found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
     assert set(found["best_subset"]) == SYNTHETIC["lending"].best_subset
@@ -401,7 +410,11 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
         {"case": 12000, "feature": "history", "before": 9.0, "after": 5.0}
     ]
     policies = {policy["policy"]: policy for policy in found["replay"]["policies"]}
+    assert found["recommended"] == "plan"
+    assert found["plan_gain_per_case"]["low"] > found["fixed_gain_per_case"]["mean"]
+    assert len(found["tenths"]["plan"]) == 10
     assert set(policies) == {
+        "Plan",
         "Scout",
         "NCC-UCRL2",
         "Fixed set",
@@ -417,22 +430,26 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
 
     path = tmp_path / "worth" / "policy.toml"
     written, spec = read_policy_file(path), read_spec(path)
-    saved, agent = Agent.load(tmp_path / "worth" / "agent.npz"), Agent.from_file(path)
-    assert saved.problem == agent.problem == spec.problem
-    assert saved.policy.rounds == agent.policy.rounds == 40_000
+    agent = Agent.from_file(path)
+    assert agent.problem == spec.problem
+    assert isinstance(agent.policy, PlanPolicy)
+    assert not (tmp_path / "worth" / "agent.npz").exists()
     assert spec.problem.rewards == RewardRange(-900, 120, "EUR")
     assert spec.name == "lending"
     assert written.reward_rule.deadline == "7d"
     assert spec.rule == RewardRule()
-    raw = {"income": "low", "history": "clean", "bureau": "good", "employment": "permanent"}
-    raw |= {"region_code": "25", "contract": "prepaid", "tenure": "new"}
-    assert level_of(written, "phone", raw) == "prepaid & new"
-    case = agent.ask(free={"channel": "online"})
+    raw = {"income": "high", "history": "clean", "bureau": "good", "employment": "permanent"}
+    raw |= {"region_code": "25", "contract": "monthly", "tenure": "longer"}
+    case, steps = agent.ask(free={"channel": "online"}), []
     while case.buy:
-        case = agent.observe(case, {name: level_of(written, name, raw) for name in case.buy})
-    assert case.action in {"approve", "decline"}
+        steps.append(case.buy)
+        case = agent.observe(case, {name: raw[name] for name in case.buy})
+    assert steps == [("employment",), ("income",), ("history", "contract", "tenure")]
+    assert case.action == "approve"
     agent.tell(case, outcome="repaid")
-    assert agent.explain(case)["reward"] == (120.0 if case.action == "approve" else 0.0)
+    assert agent.explain(case)["reward"] == 120.0
+    temporary = agent.observe(agent.ask(free={"channel": "online"}), {"employment": "temporary"})
+    assert temporary.action == "decline"
     again = thrifty("worth", "cases.csv", "--prices", "policy.toml", "--json", cwd=tmp_path)
     other = json.loads(again.stdout)
     assert {**other, "command": ""} == {**found, "command": ""}  # the same seed, the same numbers
@@ -482,7 +499,7 @@ def test_optional_settings_of_init_can_be_uncommented(called: Called, tmp_path: 
     example = tomllib.loads(
         "\n".join(line.removeprefix("# ") for line in more if line.startswith("# "))
     )
-    assert {*example} == {"table", "features", "bundles"}
+    assert {*example} == {"table", "features", "bundles", "groups"}
     top = text.split("[policy]")[0]
     commented = top[top.index("# [rewards]") :].splitlines()
     rewards = tomllib.loads("\n".join(line.removeprefix("# ") for line in commented))
@@ -615,26 +632,64 @@ def test_the_price_of_a_bundle_is_shown_once(called: Called, tmp_path: Path) -> 
     (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
     code, words = called("worth", "cases.csv", "--policy", "policy.toml")
     assert code == 0, words
-    columns = words[: words.index("What each feature is worth")]
+    columns = words[: words.index("Warning: No rewards are given")]
     assert columns.count("0.05") == 1
     assert re.search(r"file +0\.050? +bundle of 2 columns *\n +income +category", columns)
 
 
-def test_live_decisions_are_suggested_only_if_learning_is_not_worse(
+def test_a_policy_that_was_asked_for_is_kept_with_a_warning_if_it_is_worse(
     called: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
-    (tmp_path / "prices.toml").write_text(PRICES, encoding="utf-8")
-    command = ["worth", "cases.csv", "--target", "outcome", "--prices", "prices.toml"]
+    text = (
+        '[policy]\nname = "mine"\npolicy = "ucb1"\n[table]\ntarget = "outcome"\n'
+        '[[features]]\nname = "income"\nprice = 0.02\n'
+        '[[features]]\nname = "history"\nprice = 0.03\n'
+    )
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
     shown = {}
     for is_worse in (False, True):
         monkeypatch.setattr(Evaluation, "is_learning_worse", is_worse)
-        shown[is_worse] = called(*command)[1]
+        shown[is_worse] = called("worth", "cases.csv", "--policy", "policy.toml")[1]
         header = (tmp_path / "worth" / "policy.toml").read_text(encoding="utf-8").split("\n\n")[0]
         assert ("thrifty serve policy.toml" in header) is not is_worse
     assert "Live decisions: thrifty serve worth/policy.toml" in shown[False]
     assert "thrifty serve" not in shown[True]
-    assert "policy.toml serves this learning policy, so do not use it" in shown[True]
+    assert "The policy of your policy.toml gained " in shown[True]
+    assert Agent.from_file(tmp_path / "worth" / "policy.toml").policy.rounds == 120
+    assert (tmp_path / "worth" / "agent.npz").exists()
+    # The recommendation is served again once nothing else is asked for.
+    plain = text.replace('policy = "ucb1"\n', "")
+    (tmp_path / "policy.toml").write_text(plain, encoding="utf-8")
+    assert called("worth", "cases.csv", "--policy", "policy.toml")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "worth").iterdir()) == FILES
+
+
+def test_an_interrupt_writes_what_is_finished(tmp_path: Path) -> None:
+    for name, options in (("cases.csv", ("--rows", "6000")), ("policy.toml", ("--policy",))):
+        shown = thrifty("example", "lending", *options, cwd=tmp_path)
+        (tmp_path / name).write_text(shown.stdout, encoding="utf-8")
+    command = [str(THRIFTY), "worth", "cases.csv", "--policy", "policy.toml"]
+    # The progress bar, which a terminal shows, tells when the verdict is finished.
+    environment = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm"}
+    with (
+        (tmp_path / "progress").open("wb") as progress,
+        subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=progress, env=environment
+        ) as process,
+    ):
+        wait_until(lambda: b"Worth of" in (tmp_path / "progress").read_bytes(), "the verdict")
+        process.send_signal(signal.SIGINT)
+        words = process.communicate()[0].decode()
+    assert process.returncode == 130, words
+    assert "Follow the plan: " in words
+    assert "Interrupted: not finished are worth of features and backtest. Run the command" in words
+    assert b"Stopped. The report has what was finished." in (tmp_path / "progress").read_bytes()
+    found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
+    assert found["missing"] == ["worth of features", "backtest"]
+    assert found["honest_gain_per_case"]["mean"] > 0
+    assert found["replay"] is None
+    assert isinstance(Agent.from_file(tmp_path / "worth" / "policy.toml").policy, PlanPolicy)
 
 
 def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:

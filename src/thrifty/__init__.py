@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thrifty.checks import check_environment, check_policy
     from thrifty.environment import Environment
     from thrifty.environments import Replay, Schedule, Truth, World
+    from thrifty.plan import Plan
     from thrifty.playing import play
     from thrifty.policies import (
         NCCUCRL2,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         EpsilonGreedy,
         LinUCB,
         Oracle,
+        PlanPolicy,
         PSLinUCB,
         Scout,
         SimOOS,
@@ -51,6 +53,7 @@ _NAMES_BY_MODULE = {
     "checks": ("check_environment", "check_policy"),
     "environment": ("Environment",),
     "environments": ("Replay", "Schedule", "Truth", "World"),
+    "plan": ("Plan",),
     "playing": ("play",),
     "policies": (
         "POLICIES",
@@ -61,6 +64,7 @@ _NAMES_BY_MODULE = {
         "NCCUCRL2",
         "Oracle",
         "PSLinUCB",
+        "PlanPolicy",
         "Scout",
         "SimOOS",
         "Uniform",
@@ -99,6 +103,8 @@ __all__ = [
     "Oracle",
     "Outcomes",
     "PSLinUCB",
+    "Plan",
+    "PlanPolicy",
     "Policy",
     "PriceList",
     "Problem",

@@ -322,6 +322,7 @@ class Agent:
               `costs`; and `unavailable`, the features that could not be obtained.
             - `action`, and `action_values`: the policy's estimates when it chose the action, None
               for an action that was never tried.
+            - `action_reasons`: why a policy that buys in steps bought nothing more, or None.
             - `reward` and `outcome`.
 
             The reasons of Scout are `kind` (exploit, explore, probe or save), `set_in_use` (the

@@ -118,6 +118,8 @@ class CaseRecord:
         Action taken.
     action_values : array of float or None
         The policy's estimates when it chose the action.
+    action_reasons : callable or None
+        Returns the reasons of a policy that buys in steps for buying nothing more.
     reward : float or None
         Reward in money.
     outcome : int or None
@@ -134,6 +136,7 @@ class CaseRecord:
     end: str | None = None
     action: int | None = None
     action_values: NDArray[np.float64] | None = field(default=None, compare=False)
+    action_reasons: Reasons | None = field(default=None, repr=False, compare=False)
     reward: float | None = None
     outcome: int | None = None
     seen: Observation | None = field(default=None, repr=False, compare=False)
@@ -153,11 +156,13 @@ class CaseRecord:
         """Record the policy's decision: the next purchase, or the action."""
         if decision.purpose != self.purpose:
             self.purpose, self.seen = decision.purpose, None
-        if decision.action is None or not self.steps:
+        is_first = not self.steps
+        if decision.action is None or is_first:
             self.steps.append(PurchaseStep(decision.places, decision.purpose, decision.reasons))
         if decision.action is not None:
             self.status, self.action = ACTED, decision.action
             self.action_values = decision.action_values
+            self.action_reasons = None if is_first else decision.reasons
 
     def observe(self, bought: PurchaseResult) -> None:
         """Record the result of the purchase."""
@@ -222,6 +227,11 @@ class CaseRecord:
             "steps": [_explain_step(step, problem, self.free) for step in self.steps],
             "action": None if self.action is None else problem.actions[self.action],
             "action_values": action_values_in_money(problem, to_json_value(self.action_values)),
+            "action_reasons": None
+            if self.action_reasons is None
+            else explain_reasons(
+                problem, self.action_reasons(), {features[i].name for i in self.free}
+            ),
             "reward": self.reward,
             "outcome": None
             if self.outcome is None or outcomes is None
@@ -236,6 +246,7 @@ class CaseRecord:
             "free": list(self.free.items()),
             "looks": [_step_to_dict(step) for step in self.steps],
             "action_values": to_json_value(self.action_values),
+            "action_reasons": None if self.action_reasons is None else self.action_reasons(),
             "reward": self.reward,
             "outcome": self.outcome,
         }
@@ -243,7 +254,7 @@ class CaseRecord:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> CaseRecord:
         """Make a record from the output of `to_dict`."""
-        values = plain["action_values"]
+        values, reasons = plain["action_values"], plain.get("action_reasons")
         return cls(
             id=plain["id"],
             free={int(i): int(code) for i, code in plain["free"]},
@@ -253,6 +264,7 @@ class CaseRecord:
             end=plain["end"],
             action=plain["action"],
             action_values=None if values is None else np.array(values, dtype=np.float64),
+            action_reasons=None if reasons is None else partial(dict, reasons),
             reward=plain["reward"],
             outcome=plain["outcome"],
         )

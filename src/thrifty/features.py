@@ -1,4 +1,4 @@
-"""Features: categories, and numbers cut into intervals.
+"""Features: categories, and numbers or dates cut into intervals.
 
 A `Feature` turns values into codes. All other modules handle codes only.
 """
@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -25,7 +26,8 @@ MISSING = "(missing)"
 class Feature:
     """A feature with a finite set of levels (the states X_i of the paper).
 
-    Codes count the levels from 0. Use `Feature.number` for a number: its levels are intervals.
+    Codes count the levels from 0. Use `Feature.number` for a number and `Feature.date` for a date:
+    their levels are intervals.
 
     Parameters
     ----------
@@ -34,12 +36,14 @@ class Feature:
     levels : sequence of str
         Names of the levels, in the order of their codes.
     edges : sequence of float
-        Upper ends of the intervals, if the feature is a number. Every interval but the last
-        includes its upper end.
+        Upper ends of the intervals, if the feature is a number or a date. Every interval but the
+        last includes its upper end.
     missing : str, optional
         Level of a missing value. It must be one of `levels`.
     other : str, optional
         Level of a name that is not among `levels`. It must be one of `levels`.
+    is_date : bool
+        True if the feature is a date. Its edges are seconds since 1970, in UTC.
 
     Examples
     --------
@@ -53,6 +57,7 @@ class Feature:
     edges: tuple[float, ...] = ()
     missing: str | None = None
     other: str | None = None
+    is_date: bool = False
 
     def __post_init__(self) -> None:
         levels = as_names(self.levels, f"the levels of feature {self.name!r}")
@@ -105,21 +110,76 @@ class Feature:
         >>> age.code(30), age.code(30.5), age.code(None)
         (1, 2, 5)
         """
-        ends = _edges(name, edges)
+        return cls._intervals(name, _edges(name, edges), levels, missing, is_date=False)
+
+    @classmethod
+    def date(
+        cls,
+        name: str,
+        edges: Sequence[str | float | date],
+        *,
+        levels: Sequence[str] | None = None,
+        missing: bool | str = False,
+    ) -> Feature:
+        """Make an ordered feature: a date, cut into intervals.
+
+        Parameters
+        ----------
+        name : str
+            Name of the feature.
+        edges : sequence of str, date or float
+            Upper ends of the intervals, in increasing order: dates such as `2024-05-31`, or seconds
+            since 1970. A date without a time is its first moment, and one without a time zone is in
+            UTC.
+        levels : sequence of str, optional
+            Names of the intervals, the earliest first. By default they are made from the edges.
+        missing : bool or str
+            Same as for `number`.
+
+        Returns
+        -------
+        Feature
+            The ordered feature.
+
+        Examples
+        --------
+        >>> opened = Feature.date("opened", edges=("2024-01-01", "2024-07-01"))
+        >>> opened.levels
+        ('up to 2024-01-01', '2024-01-01 to 2024-07-01', 'after 2024-07-01')
+        >>> opened.code("2024-05-31"), opened.code("2024-07-01T12:00:00Z")
+        (1, 2)
+        """
+        given = as_names(edges, f"feature {name!r}: edges")
+        ends = _edges(name, [date_seconds(edge) for edge in given])
+        return cls._intervals(name, ends, levels, missing, is_date=True)
+
+    @classmethod
+    def _intervals(
+        cls,
+        name: str,
+        ends: tuple[float, ...],
+        levels: Sequence[str] | None,
+        missing: bool | str,
+        *,
+        is_date: bool,
+    ) -> Feature:
         if not ends:
             raise InvalidProblem(
                 f"feature {name!r} has no edges, so all numbers would be one level: give at least "
                 "one."
             )
-        names = interval_names(ends) if levels is None else as_names(levels, f"levels of {name!r}")
+        if levels is None:
+            names = date_interval_names(ends) if is_date else interval_names(ends)
+        else:
+            names = as_names(levels, f"levels of {name!r}")
         if missing is False:
-            return cls(name, names, ends)
+            return cls(name, names, ends, is_date=is_date)
         gap = unused_name(MISSING, names) if missing is True else missing
-        return cls(name, (*names, gap), ends, missing=gap)
+        return cls(name, (*names, gap), ends, missing=gap, is_date=is_date)
 
     @property
     def ordered(self) -> bool:
-        """True if the levels are intervals of a number."""
+        """True if the levels are intervals of a number or of a date."""
         return bool(self.edges)
 
     def code(self, value: Any) -> int:
@@ -127,9 +187,11 @@ class Feature:
 
         Parameters
         ----------
-        value : str, float or None
+        value : str, float, bool, date or None
             Name of a level, a number (or its text, as read from a CSV file) if the feature is
-            ordered, or None if the value is missing.
+            ordered, a date (or its text, such as `2024-05-31`) if it is a date, or None if the
+            value is missing. Where levels are names, `3` means the level "3" and True the level
+            "true".
 
         Returns
         -------
@@ -162,7 +224,6 @@ class Feature:
         return self.levels[self.code(value)]
 
     def _code(self, value: Any) -> int:
-        number = _number_from_text(value) if self.edges else as_float(value)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             if self.missing is None:
                 raise UnknownName(
@@ -170,18 +231,33 @@ class Feature:
                     "leave the feature out if it could not be obtained."
                 )
             return self._codes[self.missing]
-        if self.edges and not math.isnan(number):
+        return self._interval_code(value) if self.edges else self._category_code(value)
+
+    def _interval_code(self, value: Any) -> int:
+        number = date_seconds(value) if self.is_date else _number_from_text(value)
+        if not math.isnan(number):
             return bisect_left(self.edges, number)
         if self.other is not None and isinstance(value, str):
             return self._codes[self.other]
-        if not math.isnan(number):
+        kind = "a date such as 2024-05-31" if self.is_date else "a number"
+        raise UnknownName(
+            f"feature {self.name!r} has no level {value!r}: use {kind}, or one of "
+            f"{_shown(self.levels)}."
+        )
+
+    def _category_code(self, value: Any) -> int:
+        name = _level_name(value)
+        if name in self._codes:
+            return self._codes[name]
+        if self.other is not None and name is not None:
+            return self._codes[self.other]
+        if not math.isnan(as_float(value)):
             raise UnknownName(
                 f"feature {self.name!r} got the number {value!r}, but its levels are names: use "
                 f"one of {_shown(self.levels)}."
             )
-        hint = "a number, or " if self.edges else ""
         raise UnknownName(
-            f"feature {self.name!r} has no level {value!r}: use {hint}one of {_shown(self.levels)}."
+            f"feature {self.name!r} has no level {value!r}: use one of {_shown(self.levels)}."
         )
 
     @cached_property
@@ -219,7 +295,7 @@ class Feature:
         if self.edges:
             plain["edges"] = list(self.edges)
         plain |= {k: getattr(self, k) for k in ("missing", "other") if getattr(self, k) is not None}
-        return plain
+        return plain | {"is_date": True} if self.is_date else plain
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Feature:
@@ -241,6 +317,7 @@ class Feature:
             tuple(plain.get("edges", ())),
             plain.get("missing"),
             plain.get("other"),
+            plain.get("is_date", False),
         )
 
 
@@ -255,6 +332,27 @@ def interval_names(edges: Sequence[float]) -> tuple[str, ...]:
         shown = [repr(edge) for edge in edges]
     between = (f"{low} to {high}" for low, high in pairwise(shown))
     return (f"up to {shown[0]}", *between, f"over {shown[-1]}")
+
+
+def date_interval_names(edges: Sequence[float]) -> tuple[str, ...]:
+    """Return names for the intervals between dates, which are seconds since 1970.
+
+    >>> date_interval_names((0, 86400))
+    ('up to 1970-01-01', '1970-01-01 to 1970-01-02', 'after 1970-01-02')
+    """
+    shown = [date_text(edge) for edge in edges]
+    between = (f"{low} to {high}" for low, high in pairwise(shown))
+    return (f"up to {shown[0]}", *between, f"after {shown[-1]}")
+
+
+def date_text(seconds: float) -> str:
+    """Return seconds since 1970 as an ISO date, with the time unless it is midnight in UTC.
+
+    >>> date_text(0), date_text(90061.5)
+    ('1970-01-01', '1970-01-02T01:01:01.500000')
+    """
+    moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    return moment.date().isoformat() if moment.time() == time() else moment.isoformat()
 
 
 def short_number(value: float) -> str:
@@ -331,6 +429,42 @@ def _number_from_text(value: Any) -> float:
         return math.nan
     # Python reads "1_000" and "inf" as numbers, but in a file they are more likely mistakes.
     return number if math.isfinite(number) and "_" not in value else math.nan
+
+
+def date_seconds(value: Any) -> float:
+    """Return a date, its ISO text or a number as seconds since 1970; nan for everything else.
+
+    >>> date_seconds("1970-01-02"), date_seconds("1970-01-01T02:00:00+01:00"), date_seconds("soon")
+    (86400.0, 3600.0, nan)
+    """
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value.strip())
+        elif isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime.combine(value, time())
+        if isinstance(value, datetime):
+            # Without a time zone, a time means UTC, on every computer.
+            zoned = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            return zoned.timestamp()
+    except (ValueError, OverflowError):
+        return math.nan
+    return as_float(value)
+
+
+def _level_name(value: Any) -> str | None:
+    """Return the name that a table gives a value of a category, or None if it has none.
+
+    >>> _level_name(True), _level_name(3.0), _level_name(2.5), _level_name(["a"])
+    ('true', '3', '2.5', None)
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    number = as_float(value)
+    if not math.isfinite(number):
+        return None
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def _shown(names: Sequence[str]) -> str:

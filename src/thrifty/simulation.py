@@ -17,6 +17,7 @@ from thrifty.errors import InvalidParameter
 from thrifty.parameters import Whole, check_parameter, is_whole, require_instance
 from thrifty.playing import number_of_rounds, play
 from thrifty.policies.compiled import CompiledPolicy, Record
+from thrifty.policies.plan import sample_plan
 from thrifty.policies.registry import make_policy, policy_maker, policy_named, require_parameters
 from thrifty.policy import Policy
 from thrifty.rounds import Observation, Runs
@@ -113,8 +114,9 @@ def warm_up(name: str) -> None:
     >>> warm_up("uniform")
     """
     replay = Replay([[0, 0], [0, 1]] * 2, [[0.0, 1.0]] * 4, [[0.1, 0.1]] * 4)
-    simulate(name, replay, seeds=[0], workers=1)
-    policy = make_policy(policy_named(name), replay, 0, {"horizon": replay.horizon})
+    params: dict[str, Any] = {"plan": sample_plan(replay.problem)} if name == "plan" else {}
+    simulate(name, replay, seeds=[0], workers=1, **params)
+    policy = make_policy(policy_named(name), replay, 0, {"horizon": replay.horizon, **params})
     play(policy, replay, rounds=2)
     policy.action_values(Observation([0, -1], [0.1, np.nan]))
 

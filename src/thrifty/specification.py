@@ -163,6 +163,8 @@ class PolicySpec:
         }
         if feature.missing is not None:
             plain["missing"] = feature.missing
+        if feature.is_date:
+            plain["is_date"] = True
         return plain
 
     @classmethod

@@ -137,10 +137,15 @@ REPLACED: dict[str, tuple[str, str, str]] = {
         'kind = "date"\nlevels = ["a"]\nedges = ["2024-05-31"]',
         "1 edges make 2 periods, but there are 1 levels",
     ),
-    "date edges alone": (
+    "date edges alone, falling": (
         "edges = [500]",
-        'kind = "date"\nedges = ["2024-05-31"]',
-        "feature 'score': the edges of a date need levels",
+        'kind = "date"\nedges = ["2024-05-31", "2024-05-30"]',
+        "feature 'score': edges ['2024-05-31', '2024-05-30'] must be increasing dates",
+    ),
+    "date edges numbers": (
+        "edges = [500]",
+        'kind = "date"\nedges = [5, 6]',
+        "feature 'score': edges [5.0, 6.0] must be increasing dates",
     ),
     # [[groups]] and [[bundles]]
     "fee negative": ("setup = 2.10", "setup = -1", "group 'blood': setup is -1: give a finite"),

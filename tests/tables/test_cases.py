@@ -1,5 +1,6 @@
 """A table becomes cases: from files and DataFrames, with prices, bundles and rewards."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
+from thrifty.agent import Agent
 from thrifty.errors import InvalidSpec, InvalidTable
 from thrifty.policy_file import (
+    PolicyFile,
     build_spec,
     from_prices,
     parse_policy_file,
@@ -18,6 +21,7 @@ from thrifty.policy_file import (
     read_rewards,
     to_toml,
 )
+from thrifty.rounds import Purchase
 from thrifty.tables import Cases, complete_policy_file, level_of, read_cases, read_table
 from thrifty.tables.cases import CaseOrder
 from thrifty.tables.rewards import build_rewards
@@ -213,16 +217,27 @@ def test_a_column_has_one_use(more: dict[str, Any], message: str) -> None:
         read_cases(TABLE, file)
 
 
-def test_setup_fees_cannot_be_compared_yet() -> None:
+def test_setup_fee_is_paid_once_on_top_of_the_prices() -> None:
     content = {
         "table": {"target": "outcome"},
-        "features": [{"name": "income", "price": 1}],
-        "groups": [{"name": "visit", "features": ["income"], "setup": 2}],
+        "features": [
+            {"name": "income", "price": 1},
+            {"name": "age", "price": {"column": "cost"}},
+            {"name": "owner", "price": 0.5},
+        ],
+        "groups": [{"name": "visit", "features": ["income", "age"], "setup": 2}],
     }
-    with pytest.raises(
-        InvalidSpec, match="group 'visit' has a setup fee, which `thrifty worth` does not"
-    ):
-        read_cases(TABLE, parse_policy_file(content))
+    cases = read_cases(TABLE, parse_policy_file(content), in_order=True)
+    assert cases.total_price([2]) == 0.5
+    assert cases.total_price([0]) == 3
+    np.testing.assert_allclose(cases.total_price([0, 1, 2]), 3.5 + np.array(TABLE["cost"]))
+    masks = np.array([[False, False, True], [True, True, True]])
+    np.testing.assert_allclose(cases.mean_totals(masks), [0.5, 3.5 + 1.1])
+    past = cases.past_cases
+    np.testing.assert_allclose(past.cost([0, 1, 2]), 3.5 + np.array(TABLE["cost"]))
+    world = cases.replay()
+    seen = world.reveal(Purchase([True, True, False]))
+    assert seen.total_cost == pytest.approx(3 + TABLE["cost"][0])
 
 
 def test_a_bundle_without_a_price_is_refused() -> None:
@@ -318,3 +333,136 @@ def test_free_features_are_known_and_not_bought() -> None:
     assert world.problem.outcomes.names == ("default", "repaid")
     assert world.problem.prices is not None
     assert world.problem.prices.prices == pytest.approx({"income": 0.4, "age": 1.1})
+
+
+def test_a_bundle_has_separate_columns_in_past_cases() -> None:
+    file = from_prices(
+        {"income": 0.4},
+        target="outcome",
+        free=["owner"],
+        bundles={"report": (["age", "cost"], 0.5)},
+        groups={"visit": (["age", "cost", "income"], 2)},
+    )
+    cases = read_cases(TABLE, file, in_order=True)
+    past = cases.past_cases
+    assert past.problem.feature_names == ("owner", "income", "age", "cost")
+    assert past.free.tolist() == [True, False, False, False]
+    assert [(look.name, look.columns) for look in past.looks] == [
+        ("income", (1,)),
+        ("report", (2, 3)),
+    ]
+    assert [past.cost(looks)[0] for looks in ([], [0], [1], [0, 1])] == [0, 2.4, 2.5, 2.9]
+    assert [cases.total_price(looks) for looks in ([], [1], [2], [1, 2])] == [0, 2.4, 2.5, 2.9]
+    assert cases.groups[0].features == ("report", "income")
+    assert past.codes.dtype == np.int16
+    assert past.codes[:, 2].tolist() == [k % 31 for k in range(60)]
+
+
+def test_price_column_of_a_bundle() -> None:
+    file = from_prices({}, target="outcome", bundles={"report": (["age", "income"], "cost")})
+    past = read_cases(TABLE, file, in_order=True).past_cases
+    assert past.price_columns["report"].tolist() == TABLE["cost"]
+    assert past.looks[0].price == pytest.approx(1.1)
+    assert past.cost([0]).tolist() == TABLE["cost"]
+
+
+def test_a_feature_that_costs_only_the_setup_fee_is_not_free() -> None:
+    prices = {"income": 0.0, "age": 0.0, "cost": 1.0}
+    file = from_prices(prices, target="outcome", groups={"visit": (["income"], 2)})
+    cases = read_cases(TABLE, file)
+    assert dict(zip(cases.names, cases.free.tolist(), strict=True)) == {
+        "age": True,
+        "income": False,
+        "cost": False,
+    }
+    assert [look.name for look in cases.past_cases.looks] == ["income", "cost"]
+
+
+def test_subset_of_cases_has_the_same_rows_in_both_views() -> None:
+    cases = read_cases(TABLE, FILE, seed=5)
+    rows = np.array([7, 3, 40])
+    few = cases.subset(rows)
+    assert np.array_equal(few.past_cases.codes, cases.past_cases.codes[rows])
+    assert np.array_equal(few.past_cases.outcomes, few.outcomes)
+    assert few.past_cases.price_columns["age"].tolist() == few.varying_prices[2].tolist()
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"visit": (["income", "incom"], 2)}, "group 'visit' contains 'incom', which is not a"),
+        ({"visit": (["income"], -2)}, "group 'visit': setup is -2: give a finite number"),
+        ({"visit": ([], 2)}, "group 'visit': features is empty"),
+        ({"a": (["income"], 1), "b": (["income"], 1)}, "feature of a group 'income' appears twice"),
+        ({"visit": (["age"], 2)}, "bundle 'report' has some of its features in group 'visit'"),
+    ],
+)
+def test_bad_groups_are_refused(groups: Any, message: str) -> None:
+    with pytest.raises(InvalidSpec, match=message):
+        read_cases(
+            TABLE,
+            from_prices(
+                {"income": 1.0},
+                target="outcome",
+                bundles={"report": (["age", "cost"], 0.5)},
+                groups=groups,
+            ),
+        )
+
+
+def plan_file(cases: Cases) -> PolicyFile:
+    """Return the policy file of a plan for the cases, written and read again."""
+    file = complete_policy_file(
+        cases, name="x", seed=1, agent=None, problem=cases.past_cases.problem
+    )
+    text = to_toml(file)
+    assert max(map(len, text.splitlines())) <= 100
+    return parse_policy_file(tomllib.loads(text))
+
+
+def test_policy_file_of_a_plan_has_the_fine_features() -> None:
+    cases = read_cases(
+        {**TABLE, "score": [None, *(k * 1.5 for k in range(1, 60))]},
+        from_prices(
+            {"income": 0.4, "score": 0.1, "day": 0.2},
+            target="outcome",
+            free=["owner"],
+            bundles={"report": (["age", "cost"], 0.5)},
+            groups={"visit": (["score", "income"], 2)},
+        ),
+        in_order=True,
+    )
+    file = plan_file(cases)
+    spec = build_spec(file)
+    assert spec.problem == cases.past_cases.problem
+    assert spec.free == ("owner",)
+    score = file.feature("score")
+    assert score is not None
+    assert score.levels is None
+    again = read_cases(
+        {**TABLE, "score": [None, *(k * 1.5 for k in range(1, 60))]}, file, in_order=True
+    )
+    assert np.array_equal(again.past_cases.codes, cases.past_cases.codes)
+    assert again.past_cases.problem == cases.past_cases.problem
+    assert level_of(file, "day", {"day": "2024-01-02"}) == "2024-01-01 to 2024-01-02"
+    assert spec.problem.features[3].level("2024-01-02") == "2024-01-01 to 2024-01-02"
+
+
+def test_coarse_levels_do_not_follow_the_fine_edges_of_a_file() -> None:
+    table = {"x": [float(k) for k in range(400)], "outcome": ["a", "b"] * 200}
+    cases = read_cases(table, from_prices({"x": 1.0}, target="outcome"), in_order=True)
+    again = read_cases(table, plan_file(cases), in_order=True)
+    assert np.array_equal(again.codes, cases.codes)
+    assert np.array_equal(again.past_cases.codes, cases.past_cases.codes)
+
+
+def test_a_live_agent_takes_dates_gaps_and_new_categories() -> None:
+    table = {**TABLE, "score": [None, *(k * 1.5 for k in range(1, 60))]}
+    file = from_prices({"income": 0.1}, target="outcome", free=["day", "score", "owner"])
+    problem = read_cases(table, file, in_order=True).past_cases.problem
+    agent = Agent(problem, policy="uniform")
+    case = agent.ask(free={"day": "2024-01-15", "score": None, "owner": True})
+    while case.buy:
+        case = agent.observe(case, values=dict.fromkeys(case.buy, "never seen"))
+    assert case.action in problem.actions
+    agent.tell(case, outcome="repaid")

@@ -122,7 +122,8 @@ def test_an_edge_belongs_to_the_bin_below_and_a_period_to_its_first_day() -> Non
     coding = Coding("x", "number", ("low", "high"), "", edges=(10.0,))
     assert coding.apply(pl.Series([10.0, 10.1])).tolist() == [0, 1]
     second = datetime(2024, 2, 1).timestamp() - datetime(1970, 1, 1).timestamp()
-    coding = Coding("x", "date", ("January", "February"), "", edges=(second,))
+    months = ("January", "February")
+    coding = Coding("x", "date", months, "", edges=(second,), by_period=True)
     assert coding.apply(pl.Series(["2024-01-31", "2024-02-01"])).tolist() == [0, 1]
 
 

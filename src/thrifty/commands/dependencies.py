@@ -13,6 +13,7 @@ from thrifty.extras import missing_package_message
 _EXTRAS = {
     "worth": "worth",
     "init": "worth",
+    "score": "worth",
     "example": "worth",
     "figures": "figures",
     "serve": "service",

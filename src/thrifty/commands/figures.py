@@ -13,6 +13,8 @@ import typer
 from thrifty.commands.output import progress_bar
 from thrifty.errors import ThriftyError
 from thrifty.experiments.executors import Executor, Task
+from thrifty.experiments.priced_summary import TABLE as PRICED_TABLE
+from thrifty.experiments.priced_summary import read_table
 from thrifty.experiments.results import Results, read_results
 from thrifty.figures.formats import parse_formats
 
@@ -36,6 +38,10 @@ def figures(
     Example: thrifty figures results/nursery/published --format png
     """
     wanted = check_formats(formats)
+    if (folder / PRICED_TABLE).is_file():
+        for path in _draw_priced(folder, wanted):
+            typer.echo(path)
+        return
     results = read_results(folder)
     from thrifty.figures.files import write_figures
     from thrifty.figures.report import write_report
@@ -46,6 +52,15 @@ def figures(
         paths.append(write_report(folder, results, command))
     for path in paths:
         typer.echo(path)
+
+
+def _draw_priced(folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Draw the figure of the benchmark of priced tables."""
+    from thrifty.figures.files import FOLDER, save
+    from thrifty.figures.priced import cost_by_error_cost
+
+    figure = cost_by_error_cost(read_table(folder / PRICED_TABLE))
+    return [save(figure, folder / FOLDER / f"priced.{format_}") for format_ in formats]
 
 
 def draw(

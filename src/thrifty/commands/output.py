@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from thrifty.json_values import to_json_value
+from thrifty.names import display_name
 
 SECONDS_BETWEEN_LINES = 20.0
 
@@ -39,6 +40,43 @@ def progress_bar(what: str, total: int, *, at_first: str | None = None) -> Itera
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(at_first or what, total=total)
         yield lambda steps: bar.update(task, advance=steps, description=what)
+
+
+@contextmanager
+def share_bar() -> Iterator[Callable[[str, float], None]]:
+    """Show what is being done and the remaining time; yield a function of both.
+
+    The function takes a description and the share of the work that is finished. Without a terminal
+    a line is printed from time to time.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _share_lines()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeRemainingColumn())
+    # A long period: parts take different times, and the mean speed tells most about the rest.
+    bar = Progress(*columns, console=console, transient=True, speed_estimate_period=3600.0)
+    with bar:
+        task = bar.add_task("", total=1.0)
+
+        def update(what: str, share: float) -> None:
+            bar.update(task, completed=share, description=display_name(what, 50))
+
+        yield update
+
+
+def _share_lines() -> Callable[[str, float], None]:
+    started = printed_at = monotonic()
+
+    def update(what: str, share: float) -> None:
+        nonlocal printed_at
+        now = monotonic()
+        if now - printed_at >= SECONDS_BETWEEN_LINES:
+            left = f", about {(now - started) * (1 / share - 1):.0f} s left" if share > 0 else ""
+            typer.echo(f"{display_name(what, 50)}: {share:.0%} done{left}", err=True)
+            printed_at = now
+
+    return update
 
 
 def _progress_lines(what: str, total: int) -> Callable[[int], None]:

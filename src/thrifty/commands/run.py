@@ -11,12 +11,14 @@ import typer
 from thrifty.commands.execution import open_session, run_with_progress, with_seeds
 from thrifty.commands.options import AsJson, ClusterAddress, Fresh, Out, Seeds, Workers
 from thrifty.commands.output import show, show_json
+from thrifty.commands.priced import is_priced, run_benchmark
 from thrifty.commands.regret_tables import regrets_as_dict, show_regrets
 from thrifty.commands.tables import claims_table, results_table
 from thrifty.experiments.claims import check_targets
 from thrifty.experiments.comparison import require_single_regret
 from thrifty.experiments.growth import regret_growths
 from thrifty.experiments.measures import summaries
+from thrifty.experiments.priced_tables import VARIABLE
 from thrifty.experiments.results import TABLE, Results
 from thrifty.experiments.spec import find_all
 
@@ -35,16 +37,37 @@ def run(
     out: Out = Path("results"),
     fresh: Fresh = False,
     as_json: AsJson = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar=VARIABLE, help="priced: folder with the tables (NAME.csv, NAME.json)."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="priced: add the methods of FILE.py, or one of them, FILE.py:Class."),
+    ] = None,
 ) -> None:
     """Run an experiment and print the total gain of each policy.
 
     Finished runs are reused, so an interrupted experiment continues where it stopped. All measures
     are written to OUT/ID/table.parquet. For a grid, the best parameters are printed; for several
     horizons, the growth of regret. A folder such as worlds runs all its experiments and prints one
-    table of regrets.
+    table of regrets. priced is the benchmark of plans on real tables with prices; its seeds are the
+    numbers of the splits.
 
     Example: thrifty run nursery/window --seeds 0:20
     """
+    if is_priced(name):
+        with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
+            run_benchmark(
+                name,
+                data=data,
+                methods=method or (),
+                splits=seeds,
+                session=session,
+                fresh=fresh,
+                as_json=as_json,
+            )
+        return
     experiments = [
         with_seeds(experiment, seeds, choosing=choosing) for experiment in find_all(name)
     ]

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from thrifty.commands.options import AsJson
-from thrifty.commands.output import new_table, show, show_json
+from thrifty.commands.output import new_table, share_bar, show, show_json
 
 if TYPE_CHECKING:
     from thrifty.tables import Cases
+    from thrifty.worth.backtest import Backtest
     from thrifty.worth.evaluation import Evaluation
-
-_PROGRESS = "Comparing feature sets and backtesting (slower the first time)"
 
 
 def worth(
@@ -53,14 +51,14 @@ def worth(
 ) -> None:
     """Decide what to buy: give past cases and prices, get a verdict and an HTML report.
 
-    Writes worth.html, worth.json, policy.toml and agent.npz to OUT.
+    Writes worth.html, worth.json, policy.toml and plan.json to OUT, and agent.npz if a learning
+    policy is served. After Ctrl-C the finished parts are written.
 
     Example: thrifty worth cases.csv --policy policy.toml
     """
     from thrifty.commands.policy_files import read_table_file
     from thrifty.tables import read_cases
     from thrifty.worth import files
-    from thrifty.worth.evaluation import evaluate
 
     inputs = (cases, policy, rewards)
     files.require_report_folder(out, [path for path in inputs if path is not None])
@@ -70,19 +68,46 @@ def worth(
     coded = read_cases(cases, file, in_order=in_order, seed=seed)
     if not as_json:
         _show_columns(coded)
-    with Console(stderr=True).status(_PROGRESS):
-        evaluation = evaluate(coded, seed=seed)
+    evaluation = _evaluate(coded, seed)
     command = shlex.join(["thrifty", *sys.argv[1:]])
     replaces_report = files.has_report(out)
     paths = files.write_report(evaluation, out, name=cases.name, command=command)
     if as_json:
         show_json(files.as_json(evaluation, command))
-        return
-    _show_evaluation(evaluation)
-    if replaces_report:
-        typer.echo(f"Replaced the earlier report in {out}/.")
-    live = "" if evaluation.is_learning_worse else f" Live decisions: thrifty serve {paths[2]}"
-    typer.echo(f"Report: {paths[1]}. Numbers: {paths[0]}.{live}")
+    else:
+        _show_evaluation(evaluation)
+        if replaces_report:
+            typer.echo(f"Replaced the earlier report in {out}/.")
+        typer.echo(f"Report: {paths[1]}. Numbers: {paths[0]}. {_next_step(evaluation, paths[2])}")
+    if evaluation.missing:
+        typer.echo(
+            f"Stopped. The report has what was finished. Missing: {', '.join(evaluation.missing)}.",
+            err=True,
+        )
+        raise typer.Exit(130)
+
+
+def _evaluate(cases: Cases, seed: int) -> Evaluation:
+    """Evaluate the cases; after an interrupt, return the parts that are finished."""
+    from thrifty.worth.evaluation import evaluate_in_steps
+
+    evaluation = None
+    try:
+        with share_bar() as on_progress:
+            for evaluation in evaluate_in_steps(cases, seed=seed, on_progress=on_progress):  # noqa: B007
+                pass
+    except KeyboardInterrupt:
+        if evaluation is None:
+            typer.echo("Stopped before the first result; nothing was written.", err=True)
+            raise typer.Exit(130) from None
+    assert evaluation is not None
+    return evaluation
+
+
+def _next_step(evaluation: Evaluation, policy: Path) -> str:
+    if evaluation.keeps_policy and evaluation.is_learning_worse:
+        return "policy.toml serves the policy that you asked for; read the warning first."
+    return f"Live decisions: thrifty serve {policy}"
 
 
 def _show_columns(coded: Cases) -> None:
@@ -112,13 +137,20 @@ def _show_columns(coded: Cases) -> None:
 
 
 def _show_evaluation(evaluation: Evaluation) -> None:
-    from thrifty.worth.verdict import findings, input_warnings, warnings
+    from thrifty.worth.verdict import findings, input_warnings, plan_lines, warnings
 
-    _show_worths(evaluation)
-    _show_backtest(evaluation)
+    # The verdict comes last: that is what a reader sees without scrolling back.
+    if evaluation.backtest is not None:
+        _show_backtest(evaluation, evaluation.backtest)
     for line in input_warnings(evaluation.cases):
         typer.echo(f"Warning: {line}")
-    for line in (*findings(evaluation), *warnings(evaluation)):
+    first, *rest = findings(evaluation)
+    typer.echo(f"{first}\n")
+    plan = plan_lines(evaluation)
+    if plan:
+        typer.echo("\n".join(plan) + "\n")
+    _show_worths(evaluation)
+    for line in (*rest, *warnings(evaluation)):
         typer.echo(line)
     typer.echo()
 
@@ -127,12 +159,15 @@ def _show_worths(evaluation: Evaluation) -> None:
     from thrifty.worth.money import MoneyFormat, display_name
     from thrifty.worth.verdict import worth_interval, worth_text
 
+    if not evaluation.worths:
+        return
     money = MoneyFormat.for_cases(evaluation.cases)
     table = new_table(["feature", ""], ["price", "worth up to", "95% CI"])
-    for worth in evaluation.feature_worths:
+    names = evaluation.look_names([worth.look for worth in evaluation.worths])
+    for name, worth in zip(names, evaluation.worths, strict=True):
         table.add_row(
-            display_name(evaluation.cases.names[worth.feature], 40),
-            "buy" if worth.feature in evaluation.best_set else "",
+            display_name(name, 40),
+            "buy" if worth.look in evaluation.recommended_tree.used else "",
             money.amount(worth.price),
             worth_text(worth, money),
             worth_interval(worth, money),
@@ -140,14 +175,14 @@ def _show_worths(evaluation: Evaluation) -> None:
     show("What each feature is worth, per case", table)
 
 
-def _show_backtest(evaluation: Evaluation) -> None:
+def _show_backtest(evaluation: Evaluation, backtest: Backtest) -> None:
     from thrifty.worth.money import MoneyFormat
     from thrifty.worth.verdict import BACKTEST_NOTE, strategy_lines
 
     money = MoneyFormat.for_cases(evaluation.cases)
     headings = ["gain per case", "95% CI", "spend", "reward", "total gain"]
     table = new_table(["strategy"], headings)
-    for result in evaluation.backtest.results:
+    for result in backtest.results:
         gain = result.gain_per_case()
         table.add_row(
             result.strategy,
@@ -157,7 +192,7 @@ def _show_backtest(evaluation: Evaluation) -> None:
             money.amount(float(result.rewards.mean())),
             money.total(float(result.gains.sum())),
         )
-    show(f"Backtest on {evaluation.backtest.cases.n_cases:,} cases", table)
-    for line in (*strategy_lines(evaluation.backtest), BACKTEST_NOTE):
+    show(f"Backtest on {backtest.cases.n_cases:,} cases", table)
+    for line in (*strategy_lines(backtest), BACKTEST_NOTE):
         typer.echo(line)
     typer.echo()

@@ -27,12 +27,13 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "ucb1": "#0072B2",
         "ps-linucb": "#009E73",
         "linucb": "#CC79A7",
+        "plan": "#225555",
         "sim-oos": "#E69F00",
         "epsilon-greedy": "#882255",
         "uniform": "#999999",
     }
 )
-"""Colour by registered name of the policy: the palette of Okabe and Ito, and three more."""
+"""Colour by registered name of the policy: the palette of Okabe and Ito, and four more."""
 
 SPARE = ("#117733", "#999933", "#AA4499", "#44AA99", "#661100")
 """Colours of other policies: P. Tol's muted palette."""

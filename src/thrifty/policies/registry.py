@@ -17,6 +17,7 @@ from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
 from thrifty.policies.oracle import Oracle
+from thrifty.policies.plan import PlanPolicy
 from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
 from thrifty.policies.sim_oos import SimOOS
@@ -34,6 +35,7 @@ __all__ = [
     "LinUCB",
     "Oracle",
     "PSLinUCB",
+    "PlanPolicy",
     "Scout",
     "SimOOS",
     "Uniform",
@@ -50,6 +52,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "ncc-ucrl2-published": NCCUCRL2.published,
         "ncc-ucrl2-repaired": NCCUCRL2.repaired,
         "oracle": Oracle,
+        "plan": PlanPolicy,
         "ps-linucb": PSLinUCB,
         "scout": Scout,
         "sim-oos": SimOOS,

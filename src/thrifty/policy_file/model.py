@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
@@ -24,7 +24,14 @@ from pydantic import (
 )
 
 from thrifty.errors import InvalidSpec
-from thrifty.features import MISSING, Feature, interval_names, require_distinct
+from thrifty.features import (
+    MISSING,
+    Feature,
+    date_interval_names,
+    date_seconds,
+    interval_names,
+    require_distinct,
+)
 from thrifty.outcomes import Outcomes, RewardRange
 from thrifty.parameters import as_float
 from thrifty.prices import Bundle, Group, PriceList
@@ -207,24 +214,29 @@ class ColumnSection(Section):
         return MISSING if self.missing is True else self.missing
 
     @property
-    def number_edges(self) -> tuple[float, ...]:
-        """The upper ends of the intervals of a number; empty for a date."""
-        if self.kind == "date" or self.edges is None:
-            return ()
-        return tuple(map(float, self.edges))
+    def edge_values(self) -> tuple[float, ...]:
+        """The edges as numbers; those of a date in seconds since 1970."""
+        to_number = date_seconds if self.kind == "date" else float
+        return tuple(map(to_number, self.edges or ()))
+
+    @property
+    def by_period(self) -> bool:
+        """True if a date has named periods; for policies these are a category."""
+        return self.kind == "date" and self.levels is not None
 
     def feature(self) -> Feature | None:
         """Return the feature, or None if its levels are not given."""
-        edges = self.number_edges
+        edges = () if self.by_period else self.edge_values
+        is_date = bool(edges) and self.kind == "date"
         levels = self.levels
         if levels is None:
             if not edges:
                 return None
-            levels = interval_names(edges)
+            levels = date_interval_names(edges) if is_date else interval_names(edges)
         missing = self.missing_level
         if missing is not None and missing not in levels:
             levels = (*levels, missing)
-        return Feature(self.name, levels, edges, missing, self.other)
+        return Feature(self.name, levels, edges, missing, self.other, is_date)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -252,15 +264,10 @@ class ColumnSection(Section):
             )
 
     def _require_dates(self, edges: tuple[float | str, ...]) -> None:
-        if self.levels is None:
-            raise ValueError("the edges of a date need levels: add levels, or use period instead")
-        try:
-            starts = [datetime.fromisoformat(str(edge)).replace(tzinfo=None) for edge in edges]
-        except ValueError:
-            starts = []
-        if not starts or any(a >= b for a, b in pairwise(starts)):
+        seconds = [date_seconds(str(edge)) for edge in edges]
+        if not all(map(math.isfinite, seconds)) or any(a >= b for a, b in pairwise(seconds)):
             raise ValueError(f"edges {list(edges)} must be increasing dates such as '2024-05-31'")
-        if len(self.levels) <= len(edges):
+        if self.levels is not None and len(self.levels) <= len(edges):
             raise ValueError(
                 f"{len(edges)} edges make {len(edges) + 1} periods, but there are "
                 f"{len(self.levels)} levels: name every period, the earliest first"

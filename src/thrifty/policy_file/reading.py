@@ -15,6 +15,8 @@ from pydantic import ValidationError
 from thrifty.errors import InvalidSpec, ThriftyError
 from thrifty.features import Feature
 from thrifty.outcomes import Outcomes
+from thrifty.plans.files import plan_to_dict
+from thrifty.plans.tree import PlanTree
 from thrifty.policies import policy_named
 from thrifty.policies.registry import require_parameters
 from thrifty.policy_file.error_messages import describe_error
@@ -25,6 +27,7 @@ from thrifty.policy_file.model import (
     RewardRuleSection,
 )
 from thrifty.policy_file.old_formats import upgrade, upgrade_price_list, upgrade_rewards
+from thrifty.policy_file.plans import PLAN, planned_free, planned_problem, read_policy_plan
 from thrifty.problem import Problem, RewardRange
 from thrifty.specification import PolicySpec, RewardRule
 
@@ -131,6 +134,7 @@ def from_prices(
     time: str | None = None,
     free: Iterable[str] = (),
     bundles: Mapping[str, tuple[Iterable[str], float | str]] | None = None,
+    groups: Mapping[str, tuple[Iterable[str], float]] | None = None,
     rewards: Mapping[str, Any] | None = None,
     currency: str = "",
     columns: Mapping[str, Mapping[str, Any]] | None = None,
@@ -150,6 +154,8 @@ def from_prices(
         Columns that are known in every case.
     bundles : mapping, optional
         `{name: (columns, price)}`: columns that are sold together.
+    groups : mapping, optional
+        `{name: (columns, fee)}`: columns that share a setup fee, paid once on top of their prices.
     rewards : mapping, optional
         `{action: {outcome: money}}`, or one number for an action.
     currency : str
@@ -186,13 +192,17 @@ def from_prices(
     new = upgrade_price_list(content)
     for feature in new["features"]:
         feature |= (columns or {}).get(feature["name"], {})
+    new["groups"] = [
+        {"name": name, "features": list(names), "setup": fee}
+        for name, (names, fee) in (groups or {}).items()
+    ]
     return _validate(new)
 
 
 def read_spec(
     path: str | os.PathLike[str], *, notify: Callable[[str], None] | None = None
 ) -> PolicySpec:
-    """Read a complete policy.toml, and the saved agent that it names.
+    """Read a complete policy.toml, and the saved agent or the plan that it names.
 
     Parameters
     ----------
@@ -248,7 +258,7 @@ def build_spec(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
     file : PolicyFile
         A complete file.
     folder : Path, optional
-        Folder that the path of the saved agent is relative to.
+        Folder that the paths of the saved agent and of the plan are relative to.
 
     Returns
     -------
@@ -266,15 +276,21 @@ def build_spec(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
         )
     own = file.policy
     with _invalid_spec():
-        problem = _problem(file)
+        plan = read_policy_plan(own, folder)
+        problem = _problem(file) if plan is None else _planned_problem(file, plan)
+        free = (
+            tuple(feature.name for feature in file.features if feature.free)
+            if plan is None
+            else planned_free(file, plan)
+        )
     return PolicySpec(
         name=own.name,
         tenant=own.tenant,
         policy=own.policy,
-        parameters=own.parameters,
+        parameters=own.parameters if plan is None else {PLAN: plan_to_dict(plan)},
         seed=own.seed,
         problem=problem,
-        free=tuple(feature.name for feature in file.features if feature.free),
+        free=free,
         rule=_rule(file.reward_rule, problem.rewards),
         columns={feature.name: feature.columns for feature in file.features if feature.columns},
         agent=_read_agent(own.agent, folder),
@@ -351,9 +367,7 @@ def _problem(file: PolicyFile) -> Problem:
         raise InvalidSpec(f"there are {len(file.features)} [[features]]: give 1 to {MAX_FEATURES}.")
     features = tuple(map(_feature, file.features))
     actions, outcomes = _actions(file), _outcomes(file)
-    _require_texts("[rewards] unit", [file.rewards.unit])
-    for sales, what in ((file.groups, "group"), (file.bundles, "bundle")):
-        _require_texts(f"{what} name", [sale.name for sale in sales])
+    _require_sales(file)
     return Problem(
         features=features,
         actions=actions,
@@ -361,6 +375,22 @@ def _problem(file: PolicyFile) -> Problem:
         prices=file.price_list(),
         rewards=file.rewards.range(outcomes),
     )
+
+
+def _planned_problem(file: PolicyFile, plan: PlanTree) -> Problem:
+    problem = planned_problem(file, plan)
+    _require_sales(file)
+    _require_texts("feature name", problem.feature_names, MAX_FEATURES)
+    for feature in problem.features:
+        _require_texts(f"feature {feature.name[:40]!r}: levels", feature.levels, MAX_LEVELS)
+    _require_texts("[actions] names", problem.actions, MAX_ACTIONS)
+    return problem
+
+
+def _require_sales(file: PolicyFile) -> None:
+    _require_texts("[rewards] unit", [file.rewards.unit])
+    for sales, what in ((file.groups, "group"), (file.bundles, "bundle")):
+        _require_texts(f"{what} name", [sale.name for sale in sales])
 
 
 def _feature(section: FeatureSection) -> Feature:

@@ -28,7 +28,8 @@ DEADLINE_COMMENT = {
     "reward_rule.deadline": "the service learns nothing from later rewards; a loan may need months"
 }
 _MAX_LINE = 100
-"""Longer lists are written with one entry per line."""
+"""Longer lists are wrapped."""
+_INDENT = "    "
 
 
 @dataclass(frozen=True)
@@ -147,12 +148,27 @@ def _value(value: Any) -> Item:
             inline.append(tomlkit.key([key]), _value(inner))
         return inline
     if isinstance(value, list | tuple):
-        array = tomlkit.array()
-        for element in value:
-            array.append(_value(element))
-        return array.multiline(len(array.as_string()) > _MAX_LINE)
+        return _array([_value(element) for element in value])
     item: Item = tomlkit.item(value)
     return item
+
+
+def _array(items: list[Item]) -> Item:
+    array = tomlkit.array()
+    if len(", ".join(item.as_string() for item in items)) <= _MAX_LINE - 2:
+        array.extend(items)
+        return array
+    line: list[Item] = []
+    width = 0
+    for item in items:
+        width += len(item.as_string()) + 2
+        if line and width > _MAX_LINE - len(_INDENT):
+            array.add_line(*line, indent=_INDENT)
+            line, width = [], len(item.as_string()) + 2
+        line.append(item)
+    array.add_line(*line, indent=_INDENT)
+    array.add_line(indent="")
+    return array
 
 
 def _safe(line: str) -> str:

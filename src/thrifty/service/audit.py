@@ -267,7 +267,10 @@ class _Auditor:
         spec, body = self.spec, event.body
         if event.kind != OPENED:
             case = CaseState.from_events(spec.problem, earlier)
-            return decisions.next_decision(spec, model, case, case.bought(body), body["available"])
+            again = decisions.next_decision(spec, model, case, case.bought(body), body["available"])
+            # Earlier versions did not log why a policy that buys in steps stopped.
+            is_unexplained = "action" in again and "reasons" not in body
+            return {k: value for k, value in again.items() if k != "reasons" or not is_unexplained}
         if "contract" not in body:
             return decisions.legacy_opening_body(spec, model, event.case, body["free"], event.at)
         new = decisions.NewCase(body["free"], body["available"])

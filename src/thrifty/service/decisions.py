@@ -173,6 +173,8 @@ def next_decision(
         return _action_body(spec, decision)
     else:
         body = {**_action_body(spec, decision), "purpose": decision.purpose}
+        if decision.reasons is not None:
+            body["reasons"] = reasons_as_json(decision)
     return {**body, "deadline": case.deadline}
 
 

@@ -132,6 +132,9 @@ def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
         ),
         "learnt_before_acting": None if acted is None else acted.basis,
         "action_values": action_values_in_money(spec.problem, values),
+        "action_reasons": None
+        if acted is None or acted is case.opened
+        else explain_reasons(spec.problem, acted.body.get("reasons"), case.opened.body["free"]),
     }
 
 

@@ -13,13 +13,23 @@ from numpy.typing import NDArray
 
 from thrifty.environments.replay import Replay
 from thrifty.errors import InvalidSpec, InvalidTable
+from thrifty.plans.cases import PastCases
 from thrifty.policy_file import PolicyFile
 from thrifty.policy_file.model import ColumnSection
-from thrifty.problem import Outcomes, PriceList, Problem, RewardRange
+from thrifty.problem import Group, Outcomes, PriceList, Problem, RewardRange
 from thrifty.seeds import generator
-from thrifty.tables.columns import Codes, Coding, encode_column, is_identifier, normalise
+from thrifty.tables.columns import (
+    Codes,
+    Coding,
+    encode_column,
+    is_identifier,
+    normalise,
+    read_prices,
+)
 from thrifty.tables.features import TableFeature, encode_feature
-from thrifty.tables.offers import Offer, list_offers, quote_names, require_columns
+from thrifty.tables.fine import encode_twice
+from thrifty.tables.offers import Offer, list_groups, list_offers, quote_names, require_columns
+from thrifty.tables.past_cases import CodedOffer, build_past_cases
 from thrifty.tables.reader import Table, read_table
 from thrifty.tables.rewards import Rewards, build_rewards
 from thrifty.tables.values import parse_dates, parse_numbers
@@ -87,6 +97,8 @@ class Cases:
         Price of each feature, (D,); 0 where the price varies.
     varying_prices : mapping
         Prices by case, (T,), of features whose price is a column.
+    groups : tuple of Group
+        Features that share a setup fee, by name.
     target : str
         The column of outcomes.
     order : CaseOrder
@@ -97,6 +109,11 @@ class Cases:
         What a reader should know about how the table was read.
     policy_file : PolicyFile
         The policy file that the table was read with.
+    past_cases : PastCases
+        The same cases in the same order with uncut columns, which plans are learnt from. The
+        columns of a bundle are separate features.
+    columns : tuple of Coding
+        How each feature of `past_cases` is coded.
     """
 
     features: tuple[TableFeature, ...]
@@ -105,11 +122,14 @@ class Cases:
     rewards: Rewards
     list_prices: Floats
     varying_prices: Mapping[int, Floats]
+    groups: tuple[Group, ...]
     target: str
     order: CaseOrder
     times: tuple[str, ...] | None
     notes: tuple[str, ...]
     policy_file: PolicyFile
+    past_cases: PastCases
+    columns: tuple[Coding, ...]
 
     @property
     def n_cases(self) -> int:
@@ -133,14 +153,14 @@ class Cases:
 
     @cached_property
     def mean_prices(self) -> Floats:
-        """The mean price of each feature, (D,)."""
+        """The mean price of each feature without setup fees, (D,)."""
         prices = self.list_prices.copy()
         for i, column in self.varying_prices.items():
             prices[i] = column.mean()
         return prices
 
     def total_price(self, features: Iterable[int]) -> Floats | float:
-        """Return the total price of some features in every case.
+        """Return the total price of some features in every case, with setup fees.
 
         Parameters
         ----------
@@ -152,11 +172,34 @@ class Cases:
         ndarray or float
             Prices by case, (T,), or one number if no price varies.
         """
-        total: Floats | float = 0.0
-        for i in features:
+        bought = list(features)
+        names = {self.names[i] for i in bought}
+        total: Floats | float = sum(
+            group.setup for group in self.groups if not names.isdisjoint(group.features)
+        )
+        for i in bought:
             varying = self.varying_prices.get(i)
             total = total + (float(self.list_prices[i]) if varying is None else varying)
         return total
+
+    def mean_totals(self, masks: Bools) -> Floats:
+        """Return the mean total price of each of many sets of features, with setup fees.
+
+        Parameters
+        ----------
+        masks : ndarray of bool
+            The sets, (N, D).
+
+        Returns
+        -------
+        ndarray
+            Total prices, (N,).
+        """
+        totals: Floats = masks @ self.mean_prices
+        for group in self.groups:
+            members = [self.names.index(name) for name in group.features]
+            totals = totals + group.setup * masks[:, members].any(axis=1)
+        return totals
 
     @cached_property
     def problem(self) -> Problem:
@@ -172,7 +215,8 @@ class Cases:
                     feature.name: prices[feature.name]
                     for feature in self.features
                     if not feature.free
-                }
+                },
+                self.groups,
             ),
             rewards=RewardRange(rewards.low, rewards.high, rewards.currency),
         )
@@ -196,6 +240,7 @@ class Cases:
             outcomes=self.outcomes[rows],
             varying_prices={i: column[rows] for i, column in self.varying_prices.items()},
             times=None if self.times is None else tuple(self.times[k] for k in rows.tolist()),
+            past_cases=self.past_cases.subset(rows),
         )
 
     def replay(self) -> Replay:
@@ -286,20 +331,44 @@ class _CaseReader:
         rewards = build_rewards(self.file, names)
         rows, order, times = self._order()
         offers = list_offers(self.file, self.frame.columns)
-        features, codes, list_prices, varying_prices = self._features(offers)
+        coded = [self._encode_offer(offer, rows) for offer in offers]
+        groups = tuple(list_groups(self.file, offers))
         self._note_unused_columns(offers)
         return Cases(
-            features=tuple(features),
-            codes=np.stack([column[rows] for column in codes]),
+            features=tuple(offer.feature for offer in coded),
+            codes=np.stack([offer.codes for offer in coded]),
             outcomes=outcomes[rows],
             rewards=rewards,
-            list_prices=list_prices,
-            varying_prices={i: column[rows] for i, column in varying_prices.items()},
+            list_prices=np.array([offer.list_price for offer in coded]),
+            varying_prices={
+                i: offer.prices for i, offer in enumerate(coded) if offer.prices is not None
+            },
+            groups=groups,
             target=self.target,
             order=order,
             times=times,
             notes=tuple(self.notes),
             policy_file=self.file.with_table(target=self.target),
+            past_cases=build_past_cases(coded, groups, outcomes[rows], rewards),
+            columns=tuple(coding for offer in coded for _, coding in offer.columns),
+        )
+
+    def _encode_offer(self, offer: Offer, rows: NDArray[np.intp]) -> CodedOffer:
+        missing = self.file.table.missing
+        columns = [
+            encode_twice(self.frame[section.name], section, missing) for section in offer.columns
+        ]
+        coarse = [column.coarse for column in columns]
+        feature, codes = encode_feature(offer.name, coarse, offer.declared)
+        prices = None
+        if isinstance(offer.price, str):
+            prices = read_prices(self.frame, offer.name, offer.price)[rows]
+        return CodedOffer(
+            replace(feature, free=offer.free),
+            codes[rows],
+            tuple((column.fine[0][rows], column.fine[1]) for column in columns),
+            0.0 if isinstance(offer.price, str) else offer.price,
+            prices,
         )
 
     def _require_target(self) -> str:
@@ -376,40 +445,6 @@ class _CaseReader:
                 "value, or leave out the time column to shuffle the cases."
             )
         return times
-
-    def _features(
-        self, offers: Sequence[Offer]
-    ) -> tuple[list[TableFeature], list[Codes], Floats, dict[int, Floats]]:
-        features, codes, prices = [], [], np.zeros(len(offers))
-        varying: dict[int, Floats] = {}
-        for i, offer in enumerate(offers):
-            columns = [self._encode(section) for section in offer.columns]
-            feature, coded = encode_feature(offer.name, columns, offer.declared)
-            features.append(replace(feature, free=offer.free))
-            codes.append(coded)
-            if isinstance(offer.price, str):
-                varying[i] = self._read_prices(offer.name, offer.price)
-            else:
-                prices[i] = offer.price
-        return features, codes, prices, varying
-
-    def _encode(self, section: ColumnSection) -> tuple[Codes, Coding]:
-        missing = self.file.table.missing
-        return encode_column(section.name, self.frame[section.name], section, missing)
-
-    def _read_prices(self, name: str, column: str) -> Floats:
-        values = normalise(column, self.frame[column])
-        is_text = values.dtype == pl.String
-        prices = parse_numbers(values) if is_text else values.cast(pl.Float64)
-        unusable = ~(prices.is_finite() & (prices >= 0)).fill_null(False)
-        if unusable.any():
-            row = int(unusable.arg_max() or 0)
-            raise InvalidTable(
-                f"column {column!r}, the price of {name!r}, is {self.frame[column][row]!r} in case "
-                f"{row + 1}; every case needs a price of at least 0: correct the value, or give "
-                "one number as the price."
-            )
-        return prices.to_numpy().astype(np.float64)
 
     def _note_unused_columns(self, offers: Sequence[Offer]) -> None:
         used = {column.name for offer in offers for column in offer.columns}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from thrifty.errors import InvalidTable
-from thrifty.features import MISSING, Feature, interval_names, short_number, unused_name
+from thrifty.features import (
+    MISSING,
+    Feature,
+    date_interval_names,
+    interval_names,
+    short_number,
+    unused_name,
+)
 from thrifty.policy_file.model import ColumnSection
 from thrifty.tables.values import clean_text, parse_dates, parse_numbers
 
@@ -49,13 +56,16 @@ class Coding:
     description : str
         How the column is coded, for people.
     edges : tuple of float, optional
-        Upper ends of the bins of a number; starts of the periods of a date, in seconds since 1970.
+        Upper ends of the bins of a number, or of a date in seconds since 1970. Starts of the
+        periods if `by_period`.
     missing : str, optional
         The level of missing values.
     other : str, optional
         The level of values that are not among the levels.
     absent : tuple of str
         Additional text that means a missing value.
+    by_period : bool
+        True if a date is coded by named periods. For policies these are a category.
     """
 
     name: str
@@ -66,12 +76,14 @@ class Coding:
     missing: str | None = None
     other: str | None = None
     absent: tuple[str, ...] = ()
+    by_period: bool = False
 
     @property
     def feature(self) -> Feature:
-        """The feature as policies use it; a date is a category."""
-        edges = self.edges if self.kind == "number" and self.edges is not None else ()
-        return Feature(self.name, self.levels, edges, self.missing, self.other)
+        """The feature as policies use it; periods are a category."""
+        edges = () if self.by_period or self.edges is None else self.edges
+        is_date = bool(edges) and self.kind == "date"
+        return Feature(self.name, self.levels, edges, self.missing, self.other, is_date)
 
     def apply(self, values: pl.Series) -> Codes:
         """Return the code of every value.
@@ -80,22 +92,30 @@ class Coding:
         >>> coding.apply(pl.Series(["18", "30", "31.5"])).tolist()
         [0, 0, 1]
         """
-        values = normalise(self.name, values, self.absent)
+        return self.encode(normalise(self.name, values, self.absent))
+
+    def encode(self, values: pl.Series) -> Codes:
+        """Return the code of every value of a column that `normalise` returned."""
         if self.edges is None:
-            return self._apply_names(_as_text(values))
-        points = _as_points(self.kind, values)
+            return self.encode_text(as_text(values))
+        points = as_points(self.kind, values)
         unparsed = _first_unparsed(values, points)
         if unparsed is not None:
             raise InvalidTable(
                 f"column {self.name!r} contains {unparsed!r}, which is not a {self.kind}: correct "
                 "it, or add it to `absent` in its [[features]] entry if it means a missing value."
             )
+        return self.encode_points(points)
+
+    def encode_points(self, points: pl.Series) -> Codes:
+        """Return the code of every number, or of every date in seconds since 1970."""
         # A number belongs to the bin that ends with it, a date to the period that starts with it.
-        side: Literal["left", "right"] = "right" if self.kind == "date" else "left"
+        side: Literal["left", "right"] = "right" if self.by_period else "left"
         codes = np.searchsorted(np.array(self.edges), points.fill_null(0).to_numpy(), side=side)
         return self._with_missing(codes, points.is_null())
 
-    def _apply_names(self, values: pl.Series) -> Codes:
+    def encode_text(self, values: pl.Series) -> Codes:
+        """Return the code of every name of a level."""
         unknown = -1 if self.other is None else self.levels.index(self.other)
         codes = values.replace_strict(
             list(self.levels),
@@ -157,40 +177,50 @@ def encode_column(
 
     `missing` is text that means a missing value in any column.
     """
+    normalised = normalise(name, values, (*missing, *settings.absent))
+    return encode_normalised(name, normalised, settings, missing)
+
+
+def encode_normalised(
+    name: str, values: pl.Series, settings: ColumnSection, missing: tuple[str, ...] = ()
+) -> tuple[Codes, Coding]:
+    """Code a column that `normalise` returned, as `encode_column` does."""
     declared = declared_coding(settings, missing)
-    if declared is not None:
-        return declared.apply(values), declared
-    absent = (*missing, *settings.absent)
-    normalised = normalise(name, values, absent)
-    n_missing = normalised.null_count()
-    if n_missing == len(normalised):
+    # Edges without levels leave open whether values are missing, which the table shows.
+    if declared is not None and settings.levels is not None:
+        return declared.encode(values), declared
+    n_missing = values.null_count()
+    if n_missing == len(values):
         raise InvalidTable(
             f"column {name!r} is empty in every case, so its worth cannot be estimated: remove it "
             "from [[features]], or fill it in."
         )
-    kind = settings.kind or _recognise(name, normalised)
-    coding = replace(_ENCODERS[kind](name, normalised, settings), absent=absent)
-    if n_missing or settings.missing_level is not None:
-        level = settings.missing_level or unused_name(MISSING, coding.levels)
-        share = _percent(n_missing / len(normalised))
-        coding = replace(
-            coding,
-            levels=coding.levels if level in coding.levels else (*coding.levels, level),
-            missing=level,
-            description=f"{coding.description}; {share} missing (separate level)",
-        )
-    return coding.apply(values), coding
+    kind = settings.kind or _recognise(name, values)
+    absent = tuple(dict.fromkeys((*missing, *settings.absent)))
+    coding = replace(_ENCODERS[kind](name, values, settings), absent=absent)
+    coding = with_missing_level(coding, settings, n_missing > 0)
+    if coding.missing is not None:
+        share = _percent(n_missing / len(values))
+        description = f"{coding.description}; {share} missing (separate level)"
+        coding = replace(coding, description=description)
+    return coding.encode(values), coding
+
+
+def with_missing_level(coding: Coding, settings: ColumnSection, has_missing: bool) -> Coding:
+    """Return the coding with a level for missing values, if there are any or if it is declared."""
+    if not has_missing and settings.missing_level is None:
+        return coding
+    level = settings.missing_level or unused_name(MISSING, coding.levels)
+    levels = coding.levels if level in coding.levels else (*coding.levels, level)
+    return replace(coding, levels=levels, missing=level)
 
 
 def declared_coding(section: ColumnSection, missing: tuple[str, ...] = ()) -> Coding | None:
     """Return the coding that a policy file gives a column, or None if it gives no levels."""
     feature = section.feature()
-    if section.levels is None or feature is None:
+    if feature is None:
         return None
-    edges: tuple[float, ...] | None = feature.edges or None
-    if section.kind == "date" and section.edges is not None:
-        starts = [datetime.fromisoformat(str(edge)) for edge in section.edges]
-        edges = tuple(start.replace(tzinfo=UTC).timestamp() for start in starts)
+    edges = section.edge_values or None
     return Coding(
         section.name,
         section.kind or ("number" if edges else "category"),
@@ -200,6 +230,7 @@ def declared_coding(section: ColumnSection, missing: tuple[str, ...] = ()) -> Co
         missing=feature.missing,
         other=feature.other,
         absent=tuple(dict.fromkeys((*missing, *section.absent))),
+        by_period=section.by_period,
     )
 
 
@@ -310,14 +341,14 @@ def _encode_boolean(name: str, values: pl.Series, settings: ColumnSection) -> Co
 
 
 def _encode_category(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
-    levels = sorted(_as_text(values).drop_nulls().unique().to_list())
+    levels = sorted(as_text(values).drop_nulls().unique().to_list())
     if len(levels) > (settings.max_levels or MAX_LEVELS):
         return _encode_text(name, values, settings)
     return Coding(name, "category", tuple(levels), f"category, {_count_levels(len(levels))}")
 
 
 def _encode_text(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
-    texts = _as_text(values).drop_nulls().alias("value")
+    texts = as_text(values).drop_nulls().alias("value")
     # Equal counts are ordered by name, so that the same table always gives the same levels.
     counts = texts.value_counts().sort(["count", "value"], descending=[True, False])
     max_levels = settings.max_levels or MAX_LEVELS
@@ -337,7 +368,7 @@ def _encode_text(name: str, values: pl.Series, settings: ColumnSection) -> Codin
 
 
 def _encode_number(name: str, values: pl.Series, settings: ColumnSection) -> Coding:
-    points = _as_points("number", values)
+    points = as_points("number", values)
     unparsed = _first_unparsed(values, points)
     if unparsed is not None:
         raise InvalidTable(
@@ -346,13 +377,13 @@ def _encode_number(name: str, values: pl.Series, settings: ColumnSection) -> Cod
         )
     _require_finite(name, points)
     present = points.drop_nulls()
-    if settings.number_edges:
-        levels = interval_names(settings.number_edges)
+    if settings.edges is not None:
+        levels = interval_names(settings.edge_values)
         description = f"numeric, {len(levels)} bins from policy.toml"
-        return Coding(name, "number", levels, description, edges=settings.number_edges)
+        return Coding(name, "number", levels, description, edges=settings.edge_values)
     distinct = present.unique().sort().to_numpy()
     if settings.bins is None and len(distinct) <= MAX_LEVELS:
-        return _encode_few_numbers(name, distinct)
+        return encode_few_numbers(name, distinct)
     bins = settings.bins or bins_for(len(values))
     shares = np.arange(1, bins) / bins
     cuts = np.unique(np.quantile(present.to_numpy(), shares, method="lower"))
@@ -363,7 +394,7 @@ def _encode_number(name: str, values: pl.Series, settings: ColumnSection) -> Cod
     return Coding(name, "number", levels, f"numeric, {len(levels)} quantile bins", edges=edges)
 
 
-def _encode_few_numbers(name: str, distinct: NDArray[np.float64]) -> Coding:
+def encode_few_numbers(name: str, distinct: NDArray[np.float64]) -> Coding:
     """Keep each number as a level."""
     # Edges lie halfway between values, so a new value goes to the nearest level.
     edges = tuple(((distinct[1:] + distinct[:-1]) / 2).tolist())
@@ -371,7 +402,10 @@ def _encode_few_numbers(name: str, distinct: NDArray[np.float64]) -> Coding:
     if len(set(levels)) < len(levels):
         levels = tuple(map(repr, distinct.tolist()))
     if not edges:
-        return Coding(name, "category", levels, f"constant, {levels[0]} in every case")
+        # One edge, so that a later case may have another number.
+        edges = (float(distinct[0]),)
+        description = f"constant, {levels[0]} in every case"
+        return Coding(name, "number", interval_names(edges), description, edges=edges)
     return Coding(name, "number", levels, f"numeric, {len(levels)} distinct values", edges=edges)
 
 
@@ -384,6 +418,10 @@ def _encode_date(name: str, values: pl.Series, settings: ColumnSection) -> Codin
             f'column {name!r} has kind = "date" and contains {unparsed!r}: write it as 2024-05-31, '
             "add it to `absent` in its [[features]] entry, or choose another kind."
         )
+    if settings.edges is not None:
+        levels = date_interval_names(settings.edge_values)
+        description = f"date, {len(levels)} intervals from policy.toml"
+        return Coding(name, "date", levels, description, edges=settings.edge_values)
     present = points.drop_nulls()
     period = settings.period or _finest_period(present)
     starts = present.dt.truncate(_PERIODS[period]).unique().sort()
@@ -395,7 +433,7 @@ def _encode_date(name: str, values: pl.Series, settings: ColumnSection) -> Codin
     if not edges:
         edges = (float(starts.dt.epoch("us")[0] / 1e6),)
         levels = (f"before {levels[0]}", levels[0])
-    return Coding(name, "date", levels, description, edges=edges)
+    return Coding(name, "date", levels, description, edges=edges, by_period=True)
 
 
 _ENCODERS = {
@@ -424,7 +462,8 @@ def _period_name(start: datetime, period: str) -> str:
     return f"{start:%Y-%m-%d}" if period == "day" else f"week of {start:%Y-%m-%d}"
 
 
-def _as_text(values: pl.Series) -> pl.Series:
+def as_text(values: pl.Series) -> pl.Series:
+    """Return a column that `normalise` returned as the names of levels."""
     if values.dtype == pl.Boolean:
         return values.replace_strict([True, False], ["true", "false"], return_dtype=pl.String)
     if values.dtype == pl.Float64:
@@ -434,14 +473,32 @@ def _as_text(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def _as_points(kind: str, values: pl.Series) -> pl.Series:
-    """Return numbers, or dates as seconds since 1970."""
+def as_points(kind: str, values: pl.Series) -> pl.Series:
+    """Return a column that `normalise` returned as numbers; dates as seconds since 1970."""
     if kind == "date":
         points = parse_dates(values)[0] if values.dtype == pl.String else values
-        return points.dt.epoch("us") / 1e6
+        microseconds = points.dt.epoch("us")
+        # Divided by numpy, which rounds as Python does: a live date must have the same seconds.
+        seconds = pl.Series(values.name, microseconds.fill_null(0).to_numpy() / 1e6)
+        return seconds.set(microseconds.is_null(), None)
     if values.dtype == pl.String:
         return parse_numbers(values)
     return values.cast(pl.Float64)
+
+
+def read_prices(frame: pl.DataFrame, name: str, column: str) -> NDArray[np.float64]:
+    """Return the prices of a feature or bundle that are in a column, one for each case."""
+    values = normalise(column, frame[column])
+    prices = as_points("number", values)
+    unusable = ~(prices.is_finite() & (prices >= 0)).fill_null(False)
+    if unusable.any():
+        row = int(unusable.arg_max() or 0)
+        raise InvalidTable(
+            f"column {column!r}, the price of {name!r}, is {frame[column][row]!r} in case "
+            f"{row + 1}; every case needs a price of at least 0: correct the value, or give one "
+            "number as the price."
+        )
+    return prices.to_numpy().astype(np.float64)
 
 
 def _require_finite(name: str, points: pl.Series) -> None:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from thrifty.features import date_text
 from thrifty.policy_file import PolicyFile
 from thrifty.policy_file.model import (
     ActionsSection,
+    BundleSection,
     ColumnSection,
     FeatureSection,
+    GroupSection,
     OutcomesSection,
     PolicySection,
     RewardRuleSection,
     RewardsSection,
 )
 from thrifty.policy_file.writing import WRITTEN_RULE
+from thrifty.problem import PriceList, Problem
 from thrifty.tables.cases import Cases
-from thrifty.tables.columns import Coding
+from thrifty.tables.columns import MAX_BINS, Coding
 from thrifty.tables.features import TableFeature
 
 POLICY, AGENT = "policy.toml", "agent.npz"
@@ -28,7 +32,12 @@ _MAX_NAME = 64
 
 
 def complete_policy_file(
-    cases: Cases, *, name: str, seed: int, agent: str | None = AGENT
+    cases: Cases,
+    *,
+    name: str,
+    seed: int,
+    agent: str | None = AGENT,
+    problem: Problem | None = None,
 ) -> PolicyFile:
     """Return the policy file that the cases were read with, completed from the table.
 
@@ -42,19 +51,32 @@ def complete_policy_file(
         Random seed of the policy.
     agent : str, optional
         Path of the saved agent, relative to the policy file.
+    problem : Problem, optional
+        Features and prices to write instead of `cases.problem`: `cases.past_cases.problem`, which a
+        plan decides about, or one with some of its features or other prices. A feature without a
+        price is free.
 
     Returns
     -------
     PolicyFile
-        With the levels of every feature, mean prices, actions, outcomes and rewards. The policy
-        and its parameters are those of the original file.
+        With the levels or edges of every feature, mean prices, setup fees, actions, outcomes and
+        rewards. The policy and its parameters are those of the original file.
     """
     rewards, given, rule = cases.rewards, cases.policy_file.policy, cases.policy_file.reward_rule
     policy = PolicySection(name=policy_name(name)) if given is None else given
+    if problem is None:
+        prices = cases.problem.prices
+        features = tuple(map(_feature_section, cases.features, cases.mean_prices.tolist()))
+    else:
+        prices = problem.prices
+        features = _column_sections(cases, problem)
+    groups, bundles = (prices.groups, prices.bundles) if prices is not None else ((), ())
     return PolicyFile(
         policy=policy.model_copy(update={"seed": seed, "agent": agent}),
         table=cases.policy_file.table,
-        features=tuple(map(_feature_section, cases.features, cases.mean_prices.tolist())),
+        features=features,
+        groups=tuple(GroupSection(**asdict(group)) for group in groups),
+        bundles=tuple(BundleSection(**asdict(bundle)) for bundle in bundles),
         actions=ActionsSection(names=rewards.actions),
         rewards=RewardsSection(unit=rewards.currency, low=rewards.low, high=rewards.high),
         outcomes=OutcomesSection(names=rewards.outcomes, rewards=dict(rewards.by_action)),
@@ -86,12 +108,26 @@ def _feature_section(feature: TableFeature, price: float) -> FeatureSection:
     )
 
 
+def _column_sections(cases: Cases, problem: Problem) -> tuple[FeatureSection, ...]:
+    codings = {coding.name: coding for coding in cases.columns}
+    prices = problem.prices or PriceList()
+    bundled = {name for bundle in prices.bundles for name in bundle.features}
+    sections = []
+    for feature in problem.features:
+        keys = _coding_keys(codings[feature.name])
+        if feature.name in prices.prices:
+            keys["price"] = prices.prices[feature.name]
+        elif feature.name not in bundled:
+            keys["free"] = True
+        sections.append(FeatureSection(**keys))
+    return tuple(sections)
+
+
 def _coding_keys(coding: Coding) -> dict[str, Any]:
     edges: tuple[float | str, ...] | None = coding.edges
     if coding.edges is not None and coding.kind == "date":
-        starts = (datetime.fromtimestamp(edge, UTC) for edge in coding.edges)
-        edges = tuple(start.strftime("%Y-%m-%dT%H:%M:%S") for start in starts)
-    return {
+        edges = tuple(map(date_text, coding.edges))
+    keys: dict[str, Any] = {
         "name": coding.name,
         "kind": coding.kind,
         "levels": coding.levels,
@@ -100,3 +136,12 @@ def _coding_keys(coding: Coding) -> dict[str, Any]:
         "other": coding.other,
         "absent": coding.absent,
     }
+    # Names that follow from the edges are left out: there may be hundreds of them.
+    by_edges = ColumnSection(**keys | {"levels": None}) if _is_long(coding) else None
+    if by_edges is not None and by_edges.feature() == coding.feature:
+        keys["levels"] = None
+    return keys
+
+
+def _is_long(coding: Coding) -> bool:
+    return coding.edges is not None and not coding.by_period and len(coding.edges) > MAX_BINS

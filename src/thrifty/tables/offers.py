@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from thrifty.errors import InvalidSpec, UnknownName
 from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicyFile, PriceColumn
+from thrifty.prices import Group
 from thrifty.tables.features import TableFeature, declared_feature
 
 MAX_FEATURES = 40
@@ -17,19 +18,16 @@ MAX_FEATURES = 40
 class Offer:
     """Columns that one price reveals.
 
-    The price is a number or the name of a column. `declared` has the combinations of several
-    columns, if the policy file gives them.
+    The price is a number or the name of a column. `free` is True if nothing has to be paid, not
+    even a setup fee. `declared` has the combinations of several columns, if the policy file gives
+    them.
     """
 
     name: str
     columns: tuple[ColumnSection, ...]
     price: float | str
+    free: bool
     declared: TableFeature | None = None
-
-    @property
-    def free(self) -> bool:
-        """True if the price is 0."""
-        return self.price == 0
 
 
 def list_offers(file: PolicyFile, columns: Sequence[str]) -> list[Offer]:
@@ -37,14 +35,16 @@ def list_offers(file: PolicyFile, columns: Sequence[str]) -> list[Offer]:
 
     `columns` are the columns of the table.
     """
-    _require_comparable(file)
+    _require_usable(file)
     bundled = {name for bundle in file.bundles for name in bundle.features}
-    offers = [_feature_offer(feature, 0.0) for feature in file.features if feature.free]
-    offers += [
-        _feature_offer(feature, _price(feature.price))
-        for feature in file.features
-        if feature.price is not None and not feature.free and feature.name not in bundled
-    ]
+    # A feature without a price of its own still costs the setup fee of its group.
+    with_fee = {name for group in file.groups if group.setup for name in group.features}
+    offers = []
+    for feature in file.features:
+        if feature.free or (feature.price is not None and feature.name not in bundled):
+            price = _price(feature.price)
+            is_free = feature.free or (price == 0 and feature.name not in with_fee)
+            offers.append(_feature_offer(feature, price, is_free))
     for bundle in file.bundles:
         if bundle.price is None:
             raise InvalidSpec(
@@ -52,9 +52,24 @@ def list_offers(file: PolicyFile, columns: Sequence[str]) -> list[Offer]:
                 "to it."
             )
         sections = tuple(file.feature(name) or ColumnSection(name=name) for name in bundle.features)
-        offers.append(Offer(bundle.name, sections, _price(bundle.price)))
+        price = _price(bundle.price)
+        is_free = price == 0 and with_fee.isdisjoint(bundle.features)
+        offers.append(Offer(bundle.name, sections, price, is_free))
     _require_some_prices(offers, columns)
     return sorted(offers, key=lambda offer: not offer.free)
+
+
+def list_groups(file: PolicyFile, offers: Sequence[Offer]) -> list[Group]:
+    """Return the groups with a setup fee; their features are the names of priced offers."""
+    offer_of = {column.name: offer for offer in offers for column in offer.columns}
+    offer_of |= {offer.name: offer for offer in offers}
+    groups = []
+    for group in file.groups:
+        members = [offer_of[name] for name in group.features if name in offer_of]
+        names = dict.fromkeys(offer.name for offer in members if not offer.free)
+        if names and group.setup:
+            groups.append(Group(group.name, tuple(names), group.setup))
+    return groups
 
 
 def require_columns(file: PolicyFile, target: str, columns: Sequence[str]) -> None:
@@ -99,28 +114,32 @@ def quote_names(names: Sequence[str], max_shown: int = 12) -> str:
     return shown if len(names) <= max_shown else f"{shown} and {len(names) - max_shown} more"
 
 
-def _feature_offer(section: FeatureSection, price: float | str) -> Offer:
+def _feature_offer(section: FeatureSection, price: float | str, is_free: bool) -> Offer:
     if not section.parts:
-        return Offer(section.name, (section,), price)
-    return Offer(section.name, section.parts, price, declared_feature(section))
+        return Offer(section.name, (section,), price, is_free)
+    return Offer(section.name, section.parts, price, is_free, declared_feature(section))
 
 
 def _price(price: float | PriceColumn | None) -> float | str:
     return price.column if isinstance(price, PriceColumn) else float(price or 0.0)
 
 
-def _require_comparable(file: PolicyFile) -> None:
+def _require_usable(file: PolicyFile) -> None:
     for feature in file.features:
         if feature.name in file.table.leave_out:
             raise InvalidSpec(
                 f"column {feature.name!r} is in [[features]] and in `leave_out`: remove it from "
                 "one of them."
             )
-    for group in file.groups:
-        if group.setup:
+    group_of = {name: group.name for group in file.groups for name in group.features}
+    for bundle in file.bundles:
+        groups = list(dict.fromkeys(group_of.get(name) for name in bundle.features))
+        if len(groups) > 1:
+            named = next(group for group in groups if group is not None)
             raise InvalidSpec(
-                f"group {group.name!r} has a setup fee, which `thrifty worth` does not support "
-                "yet: make the group a bundle, or add the fee to the prices of its features."
+                f"bundle {bundle.name!r} has some of its features in group {named!r} and some "
+                "outside it, so it is unclear when the setup fee is due: put all of them into the "
+                "group, or none."
             )
 
 

@@ -85,7 +85,7 @@ def read_table(source: Any, *, encoding: str | None = None, separator: str | Non
 
 def _frame(source: Any) -> pl.DataFrame:
     if isinstance(source, dict):
-        return pl.DataFrame(source)
+        return _from_dict(source)
     try:
         frame: pl.DataFrame = nw.from_native(source, eager_only=True).to_polars()
         return frame
@@ -98,6 +98,16 @@ def _frame(source: Any) -> pl.DataFrame:
         raise InvalidTable(
             f"the DataFrame cannot be read ({_first_line(error)}): give each column a "
             "unique name and values of one type."
+        ) from error
+
+
+def _from_dict(columns: dict[str, Any]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(columns)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InvalidTable(
+            f"the table cannot be read ({_first_line(error)}): give every column as a list of "
+            "values of one type, all of the same length."
         ) from error
 
 

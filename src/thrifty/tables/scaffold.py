@@ -170,6 +170,11 @@ def _examples(time: str | None) -> list[str]:
         'name = "report"',
         'features = ["score", "history"]',
         "price = 0.05",
+        "",
+        "[[groups]]  # features that share a setup fee, paid once on top of their own prices",
+        'name = "blood sample"',
+        'features = ["TSH", "T3"]',
+        "setup = 2.10",
     ]
 
 

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
-from thrifty.kernels.shared import out_of_fold as kernel
+from thrifty.plans.bank import Bank
+from thrifty.plans.cases import LookSet, PastCases
+from thrifty.plans.learning import Learnt, learn
+from thrifty.plans.tree import Decisions, PlanTree
 from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, Scout
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.scout import ScoutEvent
+from thrifty.policy_file.model import PolicySection
+from thrifty.seeds import generator
 from thrifty.tables.cases import Cases
+from thrifty.worth.halves import Halves
 from thrifty.worth.money import join_names
-from thrifty.worth.selection import (
-    Z_95,
-    Estimate,
-    Evaluator,
-    FeatureSet,
-    choose_set,
-    indices_of,
-    search_sets,
-)
-from thrifty.worth.sets import CASES_PER_CELL, CrossValidation
+from thrifty.worth.selection import Z_95, Estimate
 
 Floats = NDArray[np.float64]
 
@@ -43,23 +40,24 @@ MAX_CASES_NCC_RUNS = 5_000
 MAX_SWEPT = 3_000_000
 """NCC-UCRL2 starts with a sweep only if it has to remember at most this many partial states."""
 FIRST_PART = 0.2
-"""Share of the cases on which the fixed set is chosen."""
+"""Share of the cases on which the plan and the fixed set are learnt."""
+MIN_TO_LEARN = 20
+"""With fewer cases no model is fitted: the action that was best so far is taken."""
 BLOCKS = 50
 TENTHS = 10
-HINDSIGHT_PARTS = (1, 2, 5, 10)
-"""Hindsight learns its rules on all cases, or on each half, fifth or tenth of them."""
-PRIOR_STRENGTH = 5.0
-"""Number of cases that a coarser cell counts for when a fixed set learns."""
 MIN_STRETCH = 20
 """Least number of cases between two changes of a price."""
+HINDSIGHT_PER_TENTH = 2
+"""Number of sets that look best in a tenth of the cases and are tried there."""
 
 
 class Strategy(StrEnum):
     """The strategies of the backtest, by the name that tables and worth.json show."""
 
+    PLAN = "Plan"
+    FIXED = "Fixed set"
     SCOUT = "Scout"
     NCC = "NCC-UCRL2"
-    FIXED = "Fixed set"
     EVERYTHING = "Buy everything"
     NOTHING = "Buy nothing"
     HINDSIGHT = "Hindsight"
@@ -114,6 +112,13 @@ def block_mean(values: Floats) -> Estimate:
     return Estimate(mean, mean - margin, mean + margin)
 
 
+class HindsightChoice(NamedTuple):
+    """What was best in a tenth of the cases: a plan, or a fixed set of looks."""
+
+    is_plan: bool
+    looks: LookSet
+
+
 @dataclass(frozen=True, eq=False)
 class Backtest:
     """Results of replaying the cases.
@@ -130,14 +135,18 @@ class Backtest:
         What Scout noticed in its first run.
     price_changes : tuple of PriceChange
         Changes of prices that vary by case.
+    plan : PlanTree
+        The plan learnt on the first part of the cases.
     fixed_set : tuple of int
-        The set chosen on the first part of the cases.
+        The looks chosen on the first part of the cases.
     n_first : int
         Number of cases in the first part.
-    hindsight_sets : tuple
-        The best set in each tenth of the cases.
+    hindsight : tuple of HindsightChoice
+        What was best in each tenth of the cases.
     agent : Agent
-        The agent that has learnt from the cases, for live decisions.
+        The policy that the policy file asks for, or Scout, after all cases.
+    agent_gains : array of float
+        What that policy gained in every case.
     """
 
     cases: Cases
@@ -145,10 +154,12 @@ class Backtest:
     results: tuple[StrategyResult, ...]
     events: tuple[ScoutEvent, ...]
     price_changes: tuple[PriceChange, ...]
-    fixed_set: FeatureSet
+    plan: PlanTree
+    fixed_set: LookSet
     n_first: int
-    hindsight_sets: tuple[FeatureSet, ...]
+    hindsight: tuple[HindsightChoice, ...]
     agent: Agent
+    agent_gains: Floats
 
     def result(self, strategy: Strategy) -> StrategyResult:
         """Return the result of a strategy."""
@@ -159,11 +170,18 @@ class Backtest:
         return block_mean(self.result(strategy).gains - self.result(other).gains)
 
 
-def run_backtest(cases: Cases, sets: Sequence[FeatureSet], seed: int) -> Backtest:
-    """Run every strategy on the cases in their order; hindsight chooses among `sets`."""
+def run_backtest(
+    cases: Cases,
+    learnt: Learnt,
+    halves: Halves,
+    seed: int,
+    on_part: Callable[[], None] = lambda: None,
+) -> Backtest:
+    """Run every strategy on the cases in their order; `on_part` is called three times."""
     every = math.ceil(cases.n_cases / MAX_REPLAYED)
     if every > 1:
         cases = cases.subset(np.arange(0, cases.n_cases, every))
+        halves = halves.thinned(every)
     runs = MAX_RUNS if cases.n_cases <= MAX_CASES_SCOUT_RUNS else 1
     scouts = [Scout(cases.problem, seed=seed + k) for k in range(runs)]
     ncc_runs = runs if cases.n_cases <= MAX_CASES_NCC_RUNS else 1
@@ -171,52 +189,71 @@ def run_backtest(cases: Cases, sets: Sequence[FeatureSet], seed: int) -> Backtes
     scout = _run_policies(
         Strategy.SCOUT, "learns what to buy and what to do, and adapts to changes", cases, scouts
     )
+    on_part()
     ncc = _run_policies(Strategy.NCC, "the paper's policy, window of 250 cases", cases, nccs)
-    first_part = cases.subset(np.arange(max(int(cases.n_cases * FIRST_PART), 1)))
-    order = CrossValidation.stratified(first_part, seed).order
-    everything = _always_buy(
-        Strategy.EVERYTHING,
-        "always buys all features, and learns what to do",
-        cases,
-        tuple(range(len(cases.features))),
-        order,
-    )
-    nothing = _always_buy(
-        Strategy.NOTHING,
-        "uses free features only, and learns what to do",
-        cases,
-        indices_of(cases.free),
-        order,
-    )
-    fixed, fixed_set = _fixed_set(cases, first_part, everything, order, seed)
-    hindsight, hindsight_sets = _hindsight(cases, sets, seed)
+    on_part()
+    past = cases.past_cases
+    everything, nothing = _refitted(past, seed)
+    n_first = min(max(int(cases.n_cases * FIRST_PART), MIN_TO_LEARN), cases.n_cases)
+    first = learn(past.subset(np.arange(n_first)), seed=seed)
+    plan = _carried_out(Strategy.PLAN, first.plan, past, n_first, everything)
+    fixed = _carried_out(Strategy.FIXED, first.fixed, past, n_first, everything)
+    candidates = [
+        _Candidate(HindsightChoice(True, first.plan.used), plan.rewards, plan.costs),
+        _Candidate(HindsightChoice(False, first.fixed.used), fixed.rewards, fixed.costs),
+        _Candidate(HindsightChoice(False, ()), nothing.rewards, nothing.costs),
+        _Candidate(
+            HindsightChoice(False, learnt.everything.used), everything.rewards, everything.costs
+        ),
+        *_halves_candidates(past, learnt, halves),
+    ]
+    sets = [(), learnt.fixed.used, learnt.plan.used, first.fixed.used]
+    hindsight, choices = _hindsight(past, learnt, candidates, sets, seed)
+    on_part()
+    agent, agent_gains = _trained_agent(cases, scouts[0], scout, seed)
     return Backtest(
         cases=cases,
         every=every,
-        results=(scout, ncc, fixed, everything, nothing, hindsight),
+        results=(plan, fixed, scout, ncc, everything, nothing, hindsight),
         events=scouts[0].events,
         price_changes=tuple(_find_price_changes(cases)),
-        fixed_set=fixed_set,
-        n_first=first_part.n_cases,
-        hindsight_sets=hindsight_sets,
-        agent=_trained_agent(cases, scouts[0], seed),
+        plan=first.plan,
+        fixed_set=first.fixed.used,
+        n_first=n_first,
+        hindsight=choices,
+        agent=agent,
+        agent_gains=agent_gains,
     )
 
 
-def _trained_agent(cases: Cases, scout: Scout, seed: int) -> Agent:
-    """Return an agent with the policy that the policy file asks for, after all cases.
+def asks_for_policy(section: PolicySection | None) -> bool:
+    """Return True if a policy file asks for a policy of its own choice.
+
+    Plain Scout is what `thrifty init` writes, and a plan is what an earlier report wrote.
+    """
+    if section is None or section.policy == "plan":
+        return False
+    return section.policy != "scout" or bool(section.parameters)
+
+
+def _trained_agent(
+    cases: Cases, scout: Scout, result: StrategyResult, seed: int
+) -> tuple[Agent, Floats]:
+    """Return the policy that the policy file asks for after all cases, and its gains by case.
 
     Scout with its default parameters has played the cases already.
     """
     section = cases.policy_file.policy
-    if section is None or (section.policy == "scout" and not section.parameters):
-        return Agent(cases.problem, scout)
+    if section is None or not asks_for_policy(section):
+        return Agent(cases.problem, scout), result.gains
     agent = Agent(cases.problem, section.policy, seed=seed, **section.parameters)
     if isinstance(agent.policy, CompiledPolicy):
-        _run_compiled(agent.policy, cases)
+        rewards, costs, _ = _run_compiled(agent.policy, cases)
     else:
-        play(agent.policy, cases.replay())
-    return agent
+        run = play(agent.policy, cases.replay())
+        rewards = cases.rewards.table[run.actions, cases.outcomes]
+        costs = run.costs * cases.rewards.span
+    return agent, rewards - costs
 
 
 def _ncc_policy(cases: Cases, seed: int) -> NCCUCRL2:
@@ -256,122 +293,133 @@ def _run_compiled(policy: CompiledPolicy, cases: Cases) -> tuple[Floats, Floats,
     return rewards, scaled_costs * cases.rewards.span, observed.mean(axis=0)
 
 
-def _always_buy(
-    strategy: Strategy,
-    description: str,
-    cases: Cases,
-    features: FeatureSet,
-    order: Sequence[int],
-) -> StrategyResult:
-    actions = _learned_actions(cases, features, order, 0)
-    return _result(strategy, description, cases, actions, _price_by_case(cases, features))
-
-
-def _price_by_case(cases: Cases, features: FeatureSet) -> Floats:
-    return np.zeros(cases.n_cases) + cases.total_price(features)
-
-
 def _result(
-    strategy: Strategy, description: str, cases: Cases, actions: NDArray[Any], costs: Floats
+    strategy: Strategy, description: str, cases: PastCases, decisions: Decisions
 ) -> StrategyResult:
-    rewards = cases.rewards.table[actions, cases.outcomes]
-    return StrategyResult(strategy, description, rewards, costs)
+    rewards = cases.rewards[decisions.actions, cases.outcomes]
+    return StrategyResult(strategy, description, rewards, decisions.costs(cases))
 
 
-def _fixed_set(
-    cases: Cases, first_part: Cases, everything: StrategyResult, order: Sequence[int], seed: int
-) -> tuple[StrategyResult, FeatureSet]:
-    """Buy everything in the first part, choose a set on it, and buy that set from then on."""
-    features = choose_set(search_sets(first_part, seed), Evaluator.stratified(first_part, seed))
-    start = first_part.n_cases
-    chosen = join_names([cases.names[i] for i in features if not cases.free[i]] or ["nothing"])
-    result = _result(
-        Strategy.FIXED,
-        f"buys everything in the first {start:,} cases, then what was best in them, {chosen}",
-        cases,
-        _learned_actions(cases, features, order, start),
-        _price_by_case(cases, features),
+def _refitted(cases: PastCases, seed: int) -> tuple[StrategyResult, StrategyResult]:
+    """Buy everything, and nothing, by models that are fitted again after each tenth."""
+    actions = {kind: _best_so_far(cases) for kind in ("everything", "nothing")}
+    for rows in np.array_split(np.arange(cases.n_cases), TENTHS)[1:]:
+        if rows.size and rows[0] >= MIN_TO_LEARN:
+            earlier = Learnt(Bank(cases.subset(np.arange(rows[0])), seed=seed))
+            for kind, found in actions.items():
+                found[rows] = getattr(earlier, kind).decide(cases.codes[rows]).actions
+    everything, nothing = (
+        Decisions(found, np.full((cases.n_cases, len(cases.looks)), kind == "everything"))
+        for kind, found in actions.items()
     )
-    # Choosing needs all features, so the first part costs as much as buying everything.
+    return (
+        _result(
+            Strategy.EVERYTHING,
+            "always buys all features, and learns what to do",
+            cases,
+            everything,
+        ),
+        _result(Strategy.NOTHING, "uses free features only, and learns what to do", cases, nothing),
+    )
+
+
+def _best_so_far(cases: PastCases) -> NDArray[np.int64]:
+    """Return for every case the action that would have earned most in the cases before it."""
+    happened = np.eye(cases.rewards.shape[1])[cases.outcomes]
+    # One case of every outcome to begin with, so that the first action is not arbitrary.
+    before = happened.cumsum(axis=0) - happened + 1
+    best: NDArray[np.int64] = (before @ cases.rewards.T).argmax(axis=1)
+    return best
+
+
+def _carried_out(
+    strategy: Strategy, tree: PlanTree, cases: PastCases, start: int, everything: StrategyResult
+) -> StrategyResult:
+    """Buy everything in the first part, then carry out a plan that was learnt on it."""
+    names = join_names([tree.looks[k].name for k in tree.used] or ["nothing"])
+    what = "the plan learnt on them" if strategy is Strategy.PLAN else "the best set in them"
+    buys = "buys" if strategy is Strategy.PLAN else "is"
+    decisions = tree.decide(cases.codes)
+    result = _result(
+        strategy,
+        f"buys everything in the first {start:,} cases, then carries out {what}, which {buys} "
+        f"{names}",
+        cases,
+        decisions,
+    )
+    # Learning needs all features, so the first part costs as much as buying everything.
     result.rewards[:start] = everything.rewards[:start]
     result.costs[:start] = everything.costs[:start]
-    return result, features
+    return result
 
 
-def _learned_actions(
-    cases: Cases, features: FeatureSet, order: Sequence[int], start: int
-) -> NDArray[np.int64]:
-    """Return the action of every case from `start` on, learnt from the outcomes before it."""
-    chain = _nested_cells(cases, [i for i in order if i in features])
-    n_cells = [int(cells.max()) + 1 for cells in chain]
-    offsets = np.cumsum([0, *n_cells[:-1]])
-    counts = np.zeros((sum(n_cells), len(cases.rewards.outcomes)))
-    stacked = np.ascontiguousarray(np.stack(chain, axis=1))
-    for m, cells in enumerate(chain):
-        np.add.at(counts, (offsets[m] + cells[:start], cases.outcomes[:start]), 1)
-    actions = np.zeros(cases.n_cases, np.int64)
-    table = cases.rewards.table
-    kernel.follow(stacked, offsets, cases.outcomes, table, PRIOR_STRENGTH, start, counts, actions)
-    return actions
+class _Candidate(NamedTuple):
+    choice: HindsightChoice
+    rewards: Floats
+    costs: Floats
 
 
-def _nested_cells(cases: Cases, features: Sequence[int]) -> list[NDArray[Any]]:
-    """Return the cells of growing subsets of the features, as long as cells are large enough."""
-    chain = [np.zeros(cases.n_cases, np.int32)]
-    n_cells = 1
-    for i in features:
-        cells = np.empty_like(chain[0])
-        n_levels = int(cases.levels[i])
-        parents = kernel.divide(chain[-1], cases.codes[i], n_cells, n_levels, cells)
-        if len(parents) * CASES_PER_CELL <= cases.n_cases:
-            chain.append(cells)
-            n_cells = len(parents)
-    return chain
+def _halves_candidates(cases: PastCases, learnt: Learnt, halves: Halves) -> list[_Candidate]:
+    """Return what plans learnt on a half of all cases earn in the other half."""
+    return [
+        _Candidate(
+            HindsightChoice(kind == "plan", getattr(learnt, kind).used),
+            *halves.outcomes_of(kind, cases),
+        )
+        for kind in ("plan", "fixed", "nothing", "everything")
+    ]
 
 
 def _hindsight(
-    cases: Cases, sets: Sequence[FeatureSet], seed: int
-) -> tuple[StrategyResult, tuple[FeatureSet, ...]]:
-    """Use in each tenth of the cases the set and the rule that turn out best in it.
-
-    A rule is learnt on all cases, or on the half, fifth or tenth that a case is in; never on the
-    case itself.
-    """
-    rules = [rule for parts in HINDSIGHT_PARTS for rule in _rules(cases, sets, parts, seed)]
-    actions = np.zeros(cases.n_cases, np.int64)
-    costs = np.zeros(cases.n_cases)
-    best: list[FeatureSet] = []
-    for rows in np.array_split(np.arange(cases.n_cases), TENTHS):
-        gains = [rule.gain(cases, rows) for rule in rules]
-        rule = rules[int(np.argmax(gains))]
-        actions[rows], costs[rows] = rule.actions[rows], rule.prices[rows]
-        best.append(rule.features)
-    description = "knows the best set and rule of each tenth of the cases in advance"
-    return _result(Strategy.HINDSIGHT, description, cases, actions, costs), tuple(best)
-
-
-class _Rule(NamedTuple):
-    features: FeatureSet
-    actions: NDArray[Any]
-    prices: Floats
-
-    def gain(self, cases: Cases, rows: NDArray[Any]) -> float:
-        rewards = cases.rewards.table[self.actions[rows], cases.outcomes[rows]]
-        return float(rewards.mean() - self.prices[rows].mean())
+    cases: PastCases,
+    learnt: Learnt,
+    candidates: Sequence[_Candidate],
+    sets: Sequence[LookSet],
+    seed: int,
+) -> tuple[StrategyResult, tuple[HindsightChoice, ...]]:
+    """Use in each tenth of the cases what turns out best in it, never a model that saw the case."""
+    rewards, costs = np.zeros(cases.n_cases), np.zeros(cases.n_cases)
+    choices = []
+    parts = np.array_split(np.arange(cases.n_cases), TENTHS)
+    for rows, promising in zip(parts, _promising_sets(learnt.bank), strict=True):
+        tried = [
+            _Candidate(choice, rewards[rows], costs[rows]) for choice, rewards, costs in candidates
+        ]
+        if len(rows) >= 2 * MIN_TO_LEARN:
+            part = cases.subset(rows)
+            tried += _fitted_to_part(part, dict.fromkeys([*sets, *promising]), seed)
+        best = max(tried, key=lambda candidate: (candidate.rewards - candidate.costs).mean())
+        rewards[rows], costs[rows] = best.rewards, best.costs
+        choices.append(best.choice)
+    description = "knows in advance what is best in each tenth of the cases"
+    return StrategyResult(Strategy.HINDSIGHT, description, rewards, costs), tuple(choices)
 
 
-def _rules(cases: Cases, sets: Sequence[FeatureSet], parts: int, seed: int) -> list[_Rule]:
-    """Return a rule for each set, learnt on the part of the cases that a case is in."""
-    pieces = np.array_split(np.arange(cases.n_cases), parts)
-    validations = [CrossValidation.stratified(cases.subset(rows), seed) for rows in pieces]
-    return [
-        _Rule(
-            features,
-            np.concatenate([validation.actions_by_case(features) for validation in validations]),
-            _price_by_case(cases, features),
-        )
-        for features in sets
-    ]
+def _promising_sets(bank: Bank) -> list[list[LookSet]]:
+    """Return the sets that gain most in each tenth of the cases, by models of all cases."""
+    gains = np.stack([bank.rewards(looks) - bank.cases.cost(looks) for looks in bank.sets])
+    found = []
+    for part in np.array_split(gains, TENTHS, axis=1):
+        best = np.argsort(-part.mean(axis=1), kind="stable")[:HINDSIGHT_PER_TENTH]
+        found.append([bank.sets[k] for k in best])
+    return found
+
+
+def _fitted_to_part(
+    cases: PastCases, sets: Sequence[LookSet] | dict[LookSet, None], seed: int
+) -> list[_Candidate]:
+    """Return what sets earn in a part of the cases with models of the other half of the part."""
+    halves = generator(seed).permutation(cases.n_cases) % 2
+    banks = [Bank(cases.subset(np.flatnonzero(halves == half)), seed=seed) for half in (0, 1)]
+    found = []
+    for looks in sets:
+        actions = np.zeros(cases.n_cases, np.int64)
+        for half, bank in enumerate(banks):
+            rows = np.flatnonzero(halves != half)
+            actions[rows] = bank.rule(looks).action_values(cases.codes[rows]).argmax(axis=1)
+        rewards = cases.rewards[actions, cases.outcomes]
+        found.append(_Candidate(HindsightChoice(False, looks), rewards, cases.cost(looks)))
+    return found
 
 
 def _find_price_changes(cases: Cases) -> list[PriceChange]:

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.plans.break_even import BreakEven
 from thrifty.worth.backtest import Backtest, Strategy
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.money import MoneyFormat, display_name
-from thrifty.worth.selection import FeatureWorth
+from thrifty.worth.verdict import worth_estimate
 
 PlotlyFigure = dict[str, Any]
 
 # The same colours as in the figures of experiments.
 COLOURS = {
+    Strategy.PLAN: "#0072B2",
     Strategy.SCOUT: "#332288",
     Strategy.NCC: "#D55E00",
     Strategy.FIXED: "#117733",
@@ -38,12 +40,14 @@ _RESTARTS, _EVENTS, _PRICES = "Scout restarted", "Scout noticed", "prices change
 
 def worth_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
     """Draw the worth and the price of each feature."""
-    worths = list(reversed(evaluation.feature_worths))
-    names = _distinct([_label(evaluation.cases.names[worth.feature]) for worth in worths])
-    bought: dict[str, FeatureWorth] = {}
-    not_bought: dict[str, FeatureWorth] = {}
+    worths = list(reversed(evaluation.worths))
+    names = _distinct(
+        [_label(name) for name in evaluation.look_names([worth.look for worth in worths])]
+    )
+    bought: dict[str, BreakEven] = {}
+    not_bought: dict[str, BreakEven] = {}
     for name, worth in zip(names, worths, strict=True):
-        (bought if worth.feature in evaluation.best_set else not_bought)[name] = worth
+        (bought if worth.look in evaluation.recommended_tree.used else not_bought)[name] = worth
     # Two traces, so that the legend explains both colours.
     bars = [
         _worth_bars(f"worth up to ({what})", shown, colour)
@@ -72,11 +76,12 @@ def worth_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
     return figure
 
 
-def _worth_bars(title: str, worths: Mapping[str, FeatureWorth], colour: str) -> dict[str, Any]:
+def _worth_bars(title: str, worths: Mapping[str, BreakEven], colour: str) -> dict[str, Any]:
     # Bars start at 0: a feature cannot be worth less than nothing, only appear so by chance.
-    lengths = [max(worth.estimate.mean, 0) for worth in worths.values()]
-    lows = [max(worth.estimate.low, 0) for worth in worths.values()]
-    highs = [worth.estimate.high for worth in worths.values()]
+    estimates = [worth_estimate(worth) for worth in worths.values()]
+    lengths = [estimate.mean for estimate in estimates]
+    lows = [estimate.low for estimate in estimates]
+    highs = [estimate.high for estimate in estimates]
     return {
         "type": "bar",
         "orientation": "h",
@@ -94,51 +99,27 @@ def _worth_bars(title: str, worths: Mapping[str, FeatureWorth], colour: str) -> 
     }
 
 
-def frontier_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
-    """Draw the reward of the best set at each spend, and the recommended set."""
-    points = evaluation.frontier
-    names = [", ".join(evaluation.priced_names(point.features)) for point in points]
-    line = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": "best set at each spend",
-        "x": [point.spend for point in points],
-        "y": [point.reward.mean for point in points],
-        "error_y": {
-            "type": "data",
-            "array": [point.reward.high - point.reward.mean for point in points],
-            "color": "#888888",
-        },
-        "text": [escape(display_name(name or "nothing", 80), quote=False) for name in names],
-        "hovertemplate": "%{text}<br>spend %{x}<br>reward %{y}<extra></extra>",
-        "line": {"color": "#0072B2", "shape": "linear"},
-    }
-    best = next(point for point in points if point.features == evaluation.best_set)
-    star = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "recommended",
-        "x": [best.spend],
-        "y": [best.reward.mean],
-        "marker": {"symbol": "star", "size": 16, "color": _BOUGHT},
-        "hoverinfo": "skip",
-    }
-    highest_spend = max(point.spend for point in points)
-    gain = best.reward.mean - best.spend
-    same_gain = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "same gain as recommended",
-        "x": [0, highest_spend],
-        "y": [gain, gain + highest_spend],
-        "line": {"color": _BOUGHT, "dash": "dot", "width": 1},
-        "hoverinfo": "skip",
-    }
-    return _figure(
-        [same_gain, line, star],
-        _axis_title("spend per case", money),
-        _axis_title("reward per case", money),
-    )
+def price_curve_figure(evaluation: Evaluation, money: MoneyFormat) -> PlotlyFigure:
+    """Draw the gain of the plan, the fixed set and nothing at other prices."""
+    points = evaluation.price_curve
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": name,
+            "x": [point.factor for point in points],
+            "y": [getattr(point, kind) for point in points],
+            "line": {"color": COLOURS[strategy]},
+        }
+        for name, kind, strategy in (
+            ("plan", "plan", Strategy.PLAN),
+            ("best fixed set", "fixed", Strategy.FIXED),
+            ("buy nothing", "nothing", Strategy.NOTHING),
+        )
+    ]
+    figure = _figure(lines, "all prices multiplied by", _axis_title("gain per case", money))
+    figure["layout"]["xaxis"]["type"] = "log"
+    return figure
 
 
 def backtest_figure(backtest: Backtest, money: MoneyFormat) -> PlotlyFigure:

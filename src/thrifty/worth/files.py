@@ -1,11 +1,11 @@
-"""Write the report: worth.json, worth.html, policy.toml and the trained agent."""
+"""Write the report: worth.json, worth.html, policy.toml, plan.json and the trained agent."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,22 @@ from thrifty._version import __version__
 from thrifty.errors import SaveError
 from thrifty.files import atomic_write
 from thrifty.json_values import to_json_value
-from thrifty.policy_file import Comments, to_toml
+from thrifty.plans.break_even import BreakEven
+from thrifty.plans.files import format_content, plan_to_dict
+from thrifty.policy_file import Comments, PolicyFile, to_toml
+from thrifty.policy_file.model import PolicySection
 from thrifty.policy_file.writing import DEADLINE_COMMENT
 from thrifty.tables.cases import Cases
-from thrifty.tables.completion import AGENT, POLICY, complete_policy_file
+from thrifty.tables.completion import AGENT, POLICY, complete_policy_file, policy_name
 from thrifty.worth.backtest import Backtest, Strategy, StrategyResult
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.page import html_report
-from thrifty.worth.selection import FeatureWorth
-from thrifty.worth.verdict import verdict_lines
+from thrifty.worth.selection import Estimate
+from thrifty.worth.verdict import verdict_lines, worth_estimate
 
-JSON, PAGE = "worth.json", "worth.html"
-FILES = (JSON, PAGE, POLICY, AGENT)
-SCHEMA = 1
+JSON, PAGE, PLAN = "worth.json", "worth.html", "plan.json"
+FILES = (JSON, PAGE, POLICY, PLAN, AGENT)
+SCHEMA = 2
 
 
 def require_report_folder(folder: Path, inputs: Iterable[Path] = ()) -> None:
@@ -84,102 +87,138 @@ def write_report(evaluation: Evaluation, folder: Path, *, name: str, command: st
     Returns
     -------
     list of Path
-        Paths of worth.json, worth.html, policy.toml and agent.npz.
+        Paths of worth.json, worth.html, policy.toml and plan.json, and of agent.npz if a learning
+        policy is served.
 
     Raises
     ------
     SaveError
         If the folder cannot be written.
     """
-    policy = complete_policy_file(evaluation.cases, name=name, seed=evaluation.seed)
     content = json.dumps(as_json(evaluation, command), indent=2, ensure_ascii=False)
+    tree = replace(evaluation.recommended_tree, target=evaluation.cases.target)
+    plan = format_content(plan_to_dict(tree))
     texts = {
         JSON: content + "\n",
         PAGE: html_report(evaluation, name, command),
-        POLICY: to_toml(policy, _comments(evaluation)),
+        POLICY: to_toml(_policy_file(evaluation, name), _comments(evaluation)),
+        PLAN: plan + "\n",
     }
-    paths = [folder / file for file in (*texts, AGENT)]
+    agent = evaluation.backtest.agent if evaluation.backtest is not None else None
+    paths = [folder / file for file in texts]
     with ExitStack() as stack:
-        *drafts, agent = [
-            stack.enter_context(atomic_write(path, make_folder=True)) for path in paths
-        ]
+        drafts = [stack.enter_context(atomic_write(path, make_folder=True)) for path in paths]
         for draft, text in zip(drafts, texts.values(), strict=True):
             draft.write_text(text, encoding="utf-8")
-        evaluation.backtest.agent.save(agent)
+        if agent is not None and evaluation.serves_learning:
+            agent.save(stack.enter_context(atomic_write(folder / AGENT)))
+            paths.append(folder / AGENT)
+    if not evaluation.serves_learning:
+        # An earlier report may have served a learning policy.
+        (folder / AGENT).unlink(missing_ok=True)
     return paths
 
 
+def _policy_file(evaluation: Evaluation, name: str) -> PolicyFile:
+    """Return a policy file that serves a learning policy, or the recommended plan."""
+    cases, seed = evaluation.cases, evaluation.seed
+    if evaluation.serves_learning:
+        return complete_policy_file(cases, name=name, seed=seed)
+    file = complete_policy_file(
+        cases, name=name, seed=seed, agent=None, problem=cases.past_cases.problem
+    )
+    given = cases.policy_file.policy or PolicySection(name=policy_name(name))
+    keys: dict[str, Any] = {"name": given.name, "tenant": given.tenant, "seed": seed, "plan": PLAN}
+    return file.model_copy(update={"policy": PolicySection(policy="plan", **keys)})
+
+
 def _comments(evaluation: Evaluation) -> Comments:
+    if evaluation.serves_learning:
+        what = "a policy that has learnt from past cases."
+    else:
+        what = f"the recommendation ({evaluation.recommended}), carried out as it is."
     advice = (
         "It gained less in the backtest than the recommendation: read worth.html before serving it."
-        if evaluation.is_learning_worse
+        if evaluation.keeps_policy and evaluation.is_learning_worse
         else "Run it with: thrifty serve policy.toml"
     )
-    header = ("Written by `thrifty worth`: a policy that has learnt from past cases.", advice)
-    return Comments(header, DEADLINE_COMMENT)
+    return Comments((f"Written by `thrifty worth`: {what}", advice), DEADLINE_COMMENT)
 
 
 def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
     """Return the content of worth.json; docs/worth-files.md has the schema."""
     cases = evaluation.cases
     rewards = cases.rewards
+    gains = {kind: asdict(estimate) for kind, estimate in evaluation.gain.items()}
+    halves = evaluation.split_half
     content = {
         "schema": SCHEMA,
         "thrifty": __version__,
         "command": command,
+        "missing": list(evaluation.missing),
         "verdict": verdict_lines(evaluation),
+        "recommended": evaluation.recommended,
         "best_subset": evaluation.best_subset,
         "best_columns": [
-            part.name
-            for i in evaluation.best_set
-            if not cases.free[i]
-            for part in cases.features[i].parts
+            cases.past_cases.problem.feature_names[column]
+            for k in evaluation.best_looks
+            for column in cases.past_cases.looks[k].columns
         ],
+        "plan": plan_to_dict(evaluation.learnt.plan),
         "currency": rewards.currency,
         "cases": cases.n_cases,
+        "cases_learnt": evaluation.n_cases_learnt,
         "target": cases.target,
         "order": str(cases.order),
         "notes": list(cases.notes),
-        "spend_per_case": evaluation.spend,
-        "gain_per_case": asdict(evaluation.gain),
-        "gain_over_nothing_per_case": asdict(evaluation.gain_over_nothing),
-        "scout_over_best_subset_per_case": asdict(evaluation.scout_over_best),
-        "honest_gain_per_case": asdict(evaluation.split_half.gain),
-        "chosen_by_halves": [
-            evaluation.priced_names(features) for features in evaluation.split_half.chosen
-        ],
+        "spend_per_case": evaluation.spend[evaluation.recommended],
+        "spends_per_case": dict(evaluation.spend),
+        "gain_per_case": gains[evaluation.recommended],
+        "plan_gain_per_case": gains["plan"],
+        "printed_gain_per_case": gains["printed"],
+        "fixed_gain_per_case": gains["fixed"],
+        "nothing_gain_per_case": gains["nothing"],
+        "everything_gain_per_case": gains["everything"],
+        "gain_over_per_case": {
+            other: asdict(evaluation.gain_over(evaluation.recommended, other))
+            for other in ("nothing", "everything", "fixed")
+            if other != evaluation.recommended
+        },
+        "plan_over_fixed_per_case": asdict(evaluation.gain_over("plan", "fixed")),
+        "scout_over_recommended_per_case": _optional(evaluation.scout_over_recommended),
+        "honest_gain_per_case": _optional(None if halves is None else halves.gain),
+        "honest_plan_gain_per_case": _optional(None if halves is None else halves.plan_gain),
+        "chosen_by_halves": halves and [list(names) for names in halves.chosen],
+        "first_by_halves": halves and [list(names) for names in halves.first],
         "later_half": _later_half(evaluation),
-        "features": [_feature(evaluation, worth) for worth in evaluation.feature_worths],
+        "tenths": {kind: gains.tolist() for kind, gains in evaluation.tenths.items()},
+        "different_tenths": [k + 1 for k in evaluation.different_tenths],
+        "features": [_feature(evaluation, worth) for worth in evaluation.worths],
+        "price_curve": [asdict(point) for point in evaluation.price_curve],
         "free": [feature.name for feature in cases.features if feature.free],
         "columns": _columns(cases),
         "actions": list(rewards.actions),
         "outcomes": list(rewards.outcomes),
         "rewards": rewards.by_action,
-        "frontier": [
-            {
-                "features": evaluation.priced_names(point.features),
-                "spend": point.spend,
-                "reward": asdict(point.reward),
-            }
-            for point in evaluation.frontier
-        ],
-        "search": {
-            "sets": evaluation.n_sets,
-            "all_sets": evaluation.all_sets,
-            "skipped": evaluation.n_skipped_sets,
-            "cases": evaluation.n_cases_searched,
-        },
-        "replay": _backtest(evaluation, evaluation.backtest),
+        "search": {"sets": len(evaluation.learnt.bank.sets), "cases": evaluation.n_cases_learnt},
+        "served": "learning policy" if evaluation.serves_learning else evaluation.recommended,
+        "replay": evaluation.backtest and _backtest(evaluation, evaluation.backtest),
     }
     return to_json_value(content)  # type: ignore[no-any-return]
 
 
+def _optional(estimate: Estimate | None) -> dict[str, float] | None:
+    return None if estimate is None else asdict(estimate)
+
+
 def _later_half(evaluation: Evaluation) -> dict[str, Any] | None:
-    if not evaluation.cases.order.is_chronological:
+    later = evaluation.later_half
+    if later is None:
         return None
     return {
-        "learnt_on_earlier_half": asdict(evaluation.later_half),
-        "learnt_on_both_halves": asdict(evaluation.later_half_all),
+        "learnt_on_earlier_half": asdict(later.earlier_rules),
+        "learnt_on_both_halves": asdict(later.mixed_rules),
+        "difference": asdict(later.difference),
     }
 
 
@@ -198,17 +237,18 @@ def _columns(cases: Cases) -> list[dict[str, Any]]:
     ]
 
 
-def _feature(evaluation: Evaluation, worth: FeatureWorth) -> dict[str, Any]:
-    feature = evaluation.cases.features[worth.feature]
+def _feature(evaluation: Evaluation, worth: BreakEven) -> dict[str, Any]:
+    past = evaluation.cases.past_cases
+    look = past.looks[worth.look]
     return {
-        "feature": feature.name,
-        "columns": [part.name for part in feature.parts],
-        "buy": worth.feature in evaluation.best_set,
+        "feature": look.name,
+        "columns": [past.problem.feature_names[column] for column in look.columns],
+        "buy": worth.look in evaluation.recommended_tree.used,
         "price": worth.price,
-        "break_even": worth.break_even,
-        "estimate": asdict(worth.estimate),
-        "best_with": evaluation.priced_names(worth.best_with),
-        "best_without": evaluation.priced_names(worth.best_without),
+        "break_even": worth.value if worth.is_shown else 0.0,
+        "is_shown": worth.is_shown,
+        "standard_error": worth.standard_error,
+        "estimate": asdict(worth_estimate(worth)),
     }
 
 
@@ -222,10 +262,11 @@ def _backtest(evaluation: Evaluation, backtest: Backtest) -> dict[str, Any]:
             for result in backtest.results
             if result.strategy is not Strategy.SCOUT
         },
-        "fixed_set": evaluation.priced_names(backtest.fixed_set),
+        "fixed_set": evaluation.look_names(backtest.fixed_set),
         "first_part": backtest.n_first,
-        "hindsight_sets": [
-            evaluation.priced_names(features) for features in backtest.hindsight_sets
+        "hindsight": [
+            {"plan": choice.is_plan, "features": evaluation.look_names(choice.looks)}
+            for choice in backtest.hindsight
         ],
         "scout_events": [
             {"case": event.round, "kind": event.kind, "feature": event.feature}

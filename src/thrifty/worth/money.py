@@ -1,11 +1,12 @@
-"""Formatting of amounts, and of names that come from the user's files."""
+"""Formatting of amounts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from thrifty.names import display_name as display_name
+from thrifty.names import join_names as join_names
 from thrifty.tables.cases import Cases
 from thrifty.worth.selection import Estimate
 
@@ -53,24 +54,3 @@ class MoneyFormat:
     def interval(self, estimate: Estimate) -> str:
         """Format the ends of an interval."""
         return f"{self.amount(estimate.low)} to {self.amount(estimate.high)}"
-
-
-def display_name(text: str, max_length: int = 60) -> str:
-    """Return a name that fits in a line: without control characters and not too long.
-
-    >>> display_name("a" + chr(0x202E) + "b"), display_name("x" * 9, max_length=5)
-    ('a�b', 'xxxx…')
-    """
-    # Control and direction characters could change how the rest of the line is displayed.
-    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-    return shown if len(shown) <= max_length else shown[: max_length - 1] + "…"
-
-
-def join_names(names: Iterable[str]) -> str:
-    """Join names as in a sentence.
-
-    >>> join_names(["a"]), join_names(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    *others, last = [display_name(name) for name in names]
-    return f"{', '.join(others)} and {last}" if others else last

@@ -13,7 +13,7 @@ from thrifty.worth.backtest import Backtest
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.figures import (
     backtest_figure,
-    frontier_figure,
+    price_curve_figure,
     price_figure,
     worth_figure,
 )
@@ -24,6 +24,7 @@ from thrifty.worth.verdict import (
     findings,
     input_warnings,
     method_lines,
+    plan_lines,
     strategy_lines,
     warnings,
     worth_interval,
@@ -55,10 +56,11 @@ def html_report(evaluation: Evaluation, name: str, command: str) -> str:
         note(_task(evaluation, money)),
         f'<div class="warnings">{_paragraphs(input_warnings(evaluation.cases))}</div>',
         f'<div id="verdict">{_paragraphs([headline])}</div>',
+        *_plan_section(evaluation),
         f'<div class="warnings">{_paragraphs(warnings(evaluation))}</div>',
         _paragraphs(details),
         *_worth_section(evaluation, money),
-        *_frontier_section(evaluation, money),
+        *_price_curve_section(evaluation, money),
         *_backtest_section(evaluation.backtest, money),
         "<h2>Columns</h2>",
         _columns_table(evaluation, money),
@@ -114,17 +116,24 @@ def _name_cell(text: str) -> str:
     return f"<td><bdi>{escape(text)}</bdi></td>"
 
 
+def _plan_section(evaluation: Evaluation) -> list[str]:
+    lines = plan_lines(evaluation)
+    return [f"<pre>{escape(chr(10).join(lines))}</pre>"] if lines else []
+
+
 def _worth_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    names = evaluation.look_names([worth.look for worth in evaluation.worths])
+    used = evaluation.recommended_tree.used
     rows = [
         [
-            _name_cell(evaluation.cases.names[worth.feature]),
-            cell("buy", "bought") if worth.feature in evaluation.best_set else cell("do not buy"),
+            _name_cell(name),
+            cell("buy", "bought") if worth.look in used else cell("do not buy"),
             cell(money.amount(worth.price)),
             cell(worth_text(worth, money)),
             cell(worth_interval(worth, money)),
             cell(_capitalised(explain_worth(evaluation, worth, money)), "text"),
         ]
-        for worth in evaluation.feature_worths
+        for worth, name in zip(evaluation.worths, names, strict=True)
     ]
     headings = ("feature", "", "price", "worth up to", "95% CI", "explanation")
     return [
@@ -134,7 +143,7 @@ def _worth_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
             "worth-of-features",
             "Bars: the highest price at which a feature is worth buying, if all others can be "
             "bought at their prices. Orange marks: the actual prices. The error bars are "
-            "simultaneous 95% confidence intervals.",
+            "95% confidence intervals.",
         ),
         table_of_cells(headings, rows),
     ]
@@ -144,35 +153,31 @@ def _capitalised(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _frontier_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
-    rows = []
-    for point in evaluation.frontier:
-        is_best = point.features == evaluation.best_set
-        # Prices that vary round differently here, and the verdict shows the same number.
-        gain = evaluation.gain.mean if is_best else point.reward.mean - point.spend
-        rows.append(
-            [
-                _name_cell(", ".join(evaluation.priced_names(point.features)) or "nothing"),
-                cell(money.amount(point.spend)),
-                cell(money.amount(point.reward.mean)),
-                cell(money.interval(point.reward)),
-                cell(money.amount(gain), "bought" if is_best else ""),
-            ]
-        )
-    headings = ("set", "spend per case", "reward per case", "95% CI", "gain per case")
+def _price_curve_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    rows = [
+        [
+            cell(f"{point.factor:g}"),
+            cell(money.amount(point.plan)),
+            cell(money.amount(point.fixed)),
+            cell(money.amount(point.nothing)),
+        ]
+        for point in evaluation.price_curve
+    ]
+    headings = ("prices multiplied by", "plan", "best fixed set", "nothing")
     return [
-        "<h2>Spend and reward</h2>",
+        "<h2>Other prices</h2>",
         captioned(
-            frontier_figure(evaluation, money),
-            "frontier",
-            "The best set at each spend; steps that may be noise are left out. The recommended "
-            "set has the largest gain, reward minus spend.",
+            price_curve_figure(evaluation, money),
+            "price-curve",
+            "Gain per case if all prices are multiplied by a factor.",
         ),
         table_of_cells(headings, rows),
     ]
 
 
-def _backtest_section(backtest: Backtest, money: MoneyFormat) -> list[str]:
+def _backtest_section(backtest: Backtest | None, money: MoneyFormat) -> list[str]:
+    if backtest is None:
+        return []
     return [
         "<h2>Backtest</h2>",
         captioned(

@@ -7,21 +7,22 @@ from itertools import groupby
 
 import numpy as np
 
+from thrifty.plans.break_even import SHOWN_FROM, BreakEven
+from thrifty.plans.printing import format_plan, purchase_price
 from thrifty.tables.cases import Cases
 from thrifty.tables.offers import quote_names
 from thrifty.tables.scaffold import PLACEHOLDER_PRICE
 from thrifty.worth.backtest import TENTHS, Backtest, Strategy
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.money import MoneyFormat, display_name, join_names
-from thrifty.worth.selection import Estimate, FeatureWorth
-from thrifty.worth.sets import BEAM, CASES_PER_CELL, FOLDS, MAX_EXHAUSTIVE, MAX_PAIRED
+from thrifty.worth.selection import Estimate
 
 MAX_NAMED = 4
 MAX_STRETCHES = 3
-"""More stretches of cases than this, each with its own best set, are not listed."""
+"""More stretches of cases than this, each with its own best choice, are not listed."""
 BACKTEST_NOTE = (
     "All strategies except Hindsight start without knowledge, so their gains are usually lower "
-    "than the cross-validated ones in the verdict."
+    "than those in the verdict."
 )
 
 
@@ -46,27 +47,98 @@ def verdict_lines(evaluation: Evaluation) -> list[str]:
 
 
 def findings(evaluation: Evaluation) -> list[str]:
-    """Return what to buy, what not to buy, and how a learning policy compares."""
+    """Return what to do, what not to buy, and how it compares with other choices."""
     money = MoneyFormat.for_cases(evaluation.cases)
     return [
-        _recommendation(evaluation, money),
+        headline(evaluation),
         *_not_bought(evaluation, money),
-        _learning(evaluation.backtest, money),
+        *_other_prices(evaluation, money),
+        *_halves(evaluation, money),
+        *_tenths(evaluation, money),
+        *_learning(evaluation, money),
+        _basis(evaluation),
     ]
 
 
-def _recommendation(evaluation: Evaluation, money: MoneyFormat) -> str:
-    gain = _per_case(evaluation.gain, money)
-    if not evaluation.best_subset:
-        return f"Buy nothing: no feature measurably pays for itself. Expected reward: {gain}."
-    # The difference comes first: rewards may all be negative, and so may the gain.
-    verb = "gains" if evaluation.cases.rewards.table.max() > 0 else "saves"
+def headline(evaluation: Evaluation) -> str:
+    """Return what to do, and what it gains compared with the alternatives."""
+    money = MoneyFormat.for_cases(evaluation.cases)
+    kind = evaluation.recommended
+    if kind == "nothing":
+        return _nothing(evaluation, money)
+    others = ["nothing", *(["everything"] if kind != "everything" else [])]
+    if kind == "plan" and evaluation.learnt.fixed.used:
+        others.append("fixed")
+    what = _follow(evaluation, money) if kind == "plan" else _buy(evaluation, money)
+    # Rewards may all be negative, and so may the gain: the differences are what matters.
+    compared = [_compared(evaluation, kind, other, money) for other in others]
+    return f"{what} It gains {_per_case(evaluation.gain[kind], money)}, that is {_join(compared)}."
+
+
+def plan_lines(evaluation: Evaluation) -> list[str]:
+    """Return the recommended plan as a tree, line by line; nothing for other recommendations."""
+    if evaluation.recommended != "plan":
+        return []
+    return format_plan(evaluation.learnt.plan).splitlines()
+
+
+def _follow(evaluation: Evaluation, money: MoneyFormat) -> str:
+    tree = evaluation.learnt.plan
+    first = tree.root.looks
+    later = [k for k in tree.used if k not in first]
+    rest = f"{join_names(evaluation.look_names(later))} only where needed" if later else ""
+    spend = f"it spends {money.money(evaluation.spend['plan'])} per case on average."
+    if not first:
+        return f"Follow the plan: start from the free values, then buy {rest}; {spend}"
+    price = money.amount(purchase_price(tree, first, ()))
+    start = f"buy {join_names(evaluation.look_names(first))} first ({price})"
+    return f"Follow the plan: {start}{f', then {rest}' if rest else ''}; {spend}"
+
+
+def _buy(evaluation: Evaluation, money: MoneyFormat) -> str:
+    looks = evaluation.recommended_tree.used
+    spend = money.money(evaluation.spend[evaluation.recommended])
+    names = evaluation.look_names(looks)
+    if evaluation.recommended == "everything":
+        return f"Buy everything ({join_names(names)}) for {spend} per case."
+    return f"Buy {join_names(names)} for {spend} per case."
+
+
+def _compared(evaluation: Evaluation, kind: str, other: str, money: MoneyFormat) -> str:
+    """Return for example "14.40 (11.90 to 16.90) more than buying nothing"."""
+    difference = evaluation.gain_over(kind, other)
+    word = "more" if difference.mean >= 0 else "less"
+    if difference.mean < 0:
+        difference = Estimate(-difference.mean, -difference.high, -difference.low)
+    alternative = {
+        "nothing": "buying nothing",
+        "everything": "buying everything",
+        "fixed": f"always buying {join_names(evaluation.look_names(evaluation.learnt.fixed.used))}"
+        if evaluation.learnt.fixed.used
+        else "the best fixed set",
+        "plan": "the best plan",
+    }[other]
     return (
-        f"Buy {join_names(evaluation.best_subset)} for {money.money(evaluation.spend)} per case. "
-        f"Compared with buying nothing, this {verb} "
-        f"{_per_case(evaluation.gain_over_nothing, money)}. "
-        f"Expected reward minus prices: {gain}."
+        f"{money.amount(difference.mean)} ({money.interval(difference)}) {word} than {alternative}"
     )
+
+
+def _nothing(evaluation: Evaluation, money: MoneyFormat) -> str:
+    compared = [_compared(evaluation, "nothing", "everything", money)]
+    fixed, plan = evaluation.learnt.fixed.used, evaluation.learnt.plan
+    if fixed and len(fixed) < len(plan.looks):
+        compared.append(_compared(evaluation, "nothing", "fixed", money))
+    if plan.used and plan.used != fixed:
+        compared.append(_compared(evaluation, "nothing", "plan", money))
+    return (
+        "Buy nothing: no feature measurably pays for itself. It gains "
+        f"{_per_case(evaluation.gain['nothing'], money)}, that is {_join(compared)}."
+    )
+
+
+def _join(parts: Sequence[str]) -> str:
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _per_case(estimate: Estimate, money: MoneyFormat) -> str:
@@ -74,63 +146,146 @@ def _per_case(estimate: Estimate, money: MoneyFormat) -> str:
 
 
 def _not_bought(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
-    names, best = evaluation.cases.names, evaluation.best_set
-    left = [worth for worth in evaluation.feature_worths if worth.feature not in best]
+    used = evaluation.recommended_tree.used
+    left = [worth for worth in evaluation.worths if worth.look not in used]
+    names = evaluation.look_names([worth.look for worth in left])
     lines = [
-        f"{display_name(names[worth.feature])}: {explain_worth(evaluation, worth, money)}"
-        for worth in left[:MAX_NAMED]
+        f"{display_name(name)}: {explain_worth(evaluation, worth, money)}"
+        for name, worth in zip(names[:MAX_NAMED], left, strict=False)
     ]
     if len(left) > MAX_NAMED:
-        others = join_names(names[worth.feature] for worth in left[MAX_NAMED:])
-        lines.append(f"Also not worth the price: {others}.")
+        lines.append(f"Also not bought: {join_names(names[MAX_NAMED:])}.")
     return lines
 
 
-def explain_worth(evaluation: Evaluation, worth: FeatureWorth, money: MoneyFormat) -> str:
-    """Explain in a sentence why a feature is bought or not; to be put after its name."""
-    price, value = money.amount(worth.price), money.amount(worth.estimate.mean)
-    if worth.feature in evaluation.best_set:
-        return f"pays for itself (worth up to {value}, costs {price})."
-    if not worth.is_measurable:
+def explain_worth(evaluation: Evaluation, worth: BreakEven, money: MoneyFormat) -> str:
+    """Explain in a sentence why a look is bought or not; to be put after its name."""
+    price, value = money.amount(worth.price), money.amount(worth.value)
+    is_bought = worth.look in evaluation.recommended_tree.used
+    if is_bought and not worth.is_shown:
+        return f"bought where it helps; its worth is not shown by itself (costs {price})."
+    if is_bought:
+        where = "pays for itself where the plan buys it"
+        pays = "pays for itself" if evaluation.recommended != "plan" else where
+        return f"{pays} (worth up to {value}, costs {price})."
+    if not worth.is_shown:
         return f"no measurable value in these cases (costs {price})."
-    if worth.estimate.mean > worth.price:
+    if worth.value > worth.price:
+        interval = money.interval(worth_estimate(worth))
         return (
-            f"may be worth {value} (95% CI {money.interval(worth.estimate)}) and costs {price}; "
-            "these cases do not show that it pays for itself."
+            f"may be worth {value} (95% CI {interval}) and costs {price}; these cases do not show "
+            "that it pays for itself."
         )
     return f"too expensive (worth up to {value}, costs {price})."
 
 
-def worth_text(worth: FeatureWorth, money: MoneyFormat) -> str:
-    """Format what a feature is worth, for a table."""
-    return money.amount(worth.estimate.mean) if worth.is_measurable else "not measurable"
+def worth_estimate(worth: BreakEven) -> Estimate:
+    """Return what a look is worth with its interval; a worth is at least 0."""
+    found = Estimate.from_error(worth.value, worth.standard_error)
+    return Estimate(found.mean, max(found.low, 0.0), found.high)
 
 
-def worth_interval(worth: FeatureWorth, money: MoneyFormat) -> str:
+def worth_text(worth: BreakEven, money: MoneyFormat) -> str:
+    """Format what a look is worth, for a table."""
+    return money.amount(worth.value) if worth.is_shown else "not shown"
+
+
+def worth_interval(worth: BreakEven, money: MoneyFormat) -> str:
     """Format the interval of a worth, or a dash if it would show the same number twice."""
+    estimate = worth_estimate(worth)
     # "0.00 to 0.00" would look like certainty.
-    if money.amount(worth.estimate.low) == money.amount(worth.estimate.high):
+    if money.amount(estimate.low) == money.amount(estimate.high):
         return "-"
-    return money.interval(worth.estimate)
+    return money.interval(estimate)
 
 
-def _learning(backtest: Backtest, money: MoneyFormat) -> str:
-    fixed = f"the fixed set chosen on the first {backtest.n_first:,} cases"
+def _other_prices(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    points = {point.factor: point for point in evaluation.price_curve}
+    if not points:
+        return []
+    gains = [
+        f"{money.amount(max(point.plan, point.fixed, point.nothing) - point.nothing)} at prices "
+        f"x {factor:g}"
+        for factor, point in points.items()
+        if factor != 1
+    ]
+    return [f"The gain over buying nothing at other prices (from the search): {_join(gains)}."]
+
+
+def _halves(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    halves = evaluation.split_half
+    if halves is None:
+        return []
+    if evaluation.is_uncertain:
+        sets = " and ".join(map(_in_braces, halves.chosen))
+        start = f"The choice is uncertain: tested on each other, the two halves would buy {sets}."
+    else:
+        start = f"Each half of the cases chooses the same set, {_in_braces(halves.chosen[0])}."
+    plans = ""
+    if any(halves.first):
+        plans = f" Their plans start with {' and '.join(map(_in_braces, halves.first))}."
+    return [
+        f"{start}{plans} Learnt on one half and tested on the other, the fixed set gains "
+        f"{_per_case(halves.gain, money)}, the plan {_per_case(halves.plan_gain, money)}."
+    ]
+
+
+def _tenths(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    if not evaluation.cases.order.is_chronological:
+        return []
+    kind = evaluation.recommended
+    gains = evaluation.tenths[kind]
+    what = "Gain"
+    if kind != "nothing":
+        gains, what = gains - evaluation.tenths["nothing"], "Gain over buying nothing"
+    low, high = int(gains.argmin()), int(gains.argmax())
+    line = (
+        f"{what} by tenth of the cases, in order: from {money.amount(float(gains[low]))} (tenth "
+        f"{low + 1}) to {money.amount(float(gains[high]))} (tenth {high + 1}) per case."
+    )
+    different = [str(k + 1) for k in evaluation.different_tenths]
+    if not different:
+        return [f"{line} No tenth differs significantly from the others."]
+    if len(different) == 1:
+        which = f"Tenth {different[0]} differs"
+    elif len(different) <= MAX_STRETCHES:
+        which = f"Tenths {_join(different)} differ"
+    else:
+        which = f"{len(different)} of {TENTHS} tenths differ"
+    return [f"{line} {which} significantly from the rest."]
+
+
+def _learning(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    backtest = evaluation.backtest
+    if backtest is None:
+        return []
+    n_first = f"{backtest.n_first:,}"
     compared = [
         _compare(backtest.difference(Strategy.SCOUT, other), backtest.cases.n_cases, money, name)
-        for other, name in ((Strategy.EVERYTHING, "buying everything"), (Strategy.FIXED, fixed))
+        for other, name in (
+            (Strategy.EVERYTHING, "buying everything"),
+            (Strategy.FIXED, f"the fixed set chosen on the first {n_first} cases"),
+            (Strategy.PLAN, "the plan learnt on them"),
+        )
     ]
-    return (
-        f"Learning policy (Scout), over {backtest.cases.n_cases:,} cases: "
-        f"{compared[0]}; {compared[1]}."
-    )
+    return [
+        f"Learning policy (Scout), over {backtest.cases.n_cases:,} cases: {'; '.join(compared)}."
+    ]
 
 
 def _compare(difference: Estimate, n_cases: int, money: MoneyFormat, other: str) -> str:
     word = "more" if difference.mean >= 0 else "less"
-    is_clear = difference.low > 0 or difference.high < 0
-    note = "" if is_clear else " (not statistically significant)"
+    note = "" if difference.is_significant else " (not statistically significant)"
     return f"{money.total(abs(difference.mean) * n_cases)} {word} than {other}{note}"
+
+
+def _basis(evaluation: Evaluation) -> str:
+    learnt, every = evaluation.n_cases_learnt, evaluation.cases.n_cases
+    sample = "" if learnt == every else f" (a random sample of {every:,})"
+    return (
+        f"Plans are learnt from {learnt:,} cases{sample}; gains are measured on cases that were "
+        "not used for learning."
+    )
 
 
 def input_warnings(cases: Cases) -> list[str]:
@@ -161,75 +316,67 @@ def warnings(evaluation: Evaluation) -> list[str]:
     """Return what a reader should know before acting on the verdict."""
     money = MoneyFormat.for_cases(evaluation.cases)
     return [
-        *_uncertainty(evaluation, money),
-        *_skipped_sets(evaluation),
+        *_missing(evaluation),
         *_drift(evaluation, money),
-        *_learning_is_worse(evaluation, money),
+        *_served(evaluation, money),
     ]
 
 
-def _uncertainty(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
-    if not evaluation.is_uncertain:
+def _missing(evaluation: Evaluation) -> list[str]:
+    if not evaluation.missing:
         return []
-    chosen = [evaluation.priced_names(features) for features in evaluation.split_half.chosen]
-    return [
-        "The choice is uncertain: evaluated separately, the two halves of the cases would buy "
-        f"{_in_braces(chosen[0])} and {_in_braces(chosen[1])}. A set chosen on one half and "
-        f"tested on the other gains {_per_case(evaluation.split_half.gain, money)}."
-    ]
-
-
-def _skipped_sets(evaluation: Evaluation) -> list[str]:
-    skipped = evaluation.n_skipped_sets
-    if not skipped:
-        return []
-    return [
-        f"{skipped:,} of {evaluation.n_sets + skipped:,} sets of features were skipped: they leave "
-        f"fewer than {CASES_PER_CELL} cases per combination of values, too few to evaluate them."
-    ]
+    return [f"Interrupted: not finished are {_join(evaluation.missing)}. Run the command again."]
 
 
 def _drift(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
-    if not evaluation.has_drifted:
+    later = evaluation.later_half
+    if later is None or not evaluation.has_drifted:
         return []
     return [
         "Outcomes changed over time: rules learnt on the earlier half of the cases gain "
-        f"{money.money(evaluation.later_half.mean)} per case in the later half, rules learnt on "
-        f"both halves (cross-validated) {money.money(evaluation.later_half_all.mean)}. Keep "
-        "learning from new cases.",
-        *_best_sets_over_time(evaluation),
+        f"{money.money(later.earlier_rules.mean)} per case in the later half, rules learnt on "
+        f"as many cases of both halves {money.money(later.mixed_rules.mean)}. Learn again from "
+        "new cases, or use a policy that keeps learning.",
+        *_best_choices_over_time(evaluation),
     ]
 
 
-def _best_sets_over_time(evaluation: Evaluation) -> list[str]:
-    """Return which sets were best in hindsight, if these are a few long stretches of cases."""
+def _best_choices_over_time(evaluation: Evaluation) -> list[str]:
+    """Return what was best in hindsight, if these are a few long stretches of cases."""
     backtest = evaluation.backtest
+    if backtest is None:
+        return []
     sizes = [len(rows) for rows in np.array_split(np.arange(backtest.cases.n_cases), TENTHS)]
     stretches, start = [], 0
-    for features, tenths in groupby(
-        zip(backtest.hindsight_sets, sizes, strict=True), key=lambda tenth: tenth[0]
+    for choice, tenths in groupby(
+        zip(backtest.hindsight, sizes, strict=True), key=lambda tenth: tenth[0]
     ):
         stop = start + sum(size for _, size in tenths)
-        names = _in_braces(evaluation.priced_names(features))
-        stretches.append(f"{names} in cases {start + 1:,} to {stop:,}")
+        names = _in_braces(evaluation.look_names(choice.looks))
+        what = f"a plan with {names}" if choice.is_plan else names
+        stretches.append(f"{what} in cases {start + 1:,} to {stop:,}")
         start = stop
     if not 1 < len(stretches) <= MAX_STRETCHES:
         return []
-    return [f"The best set changed too. In hindsight it was {', then '.join(stretches)}."]
+    return [f"The best choice changed too. In hindsight it was {', then '.join(stretches)}."]
 
 
-def _learning_is_worse(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+def _served(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    """Return what to know about what policy.toml serves, if it is not the recommendation."""
+    over = evaluation.agent_over_recommended
+    if over is None or not evaluation.serves_learning:
+        return []
+    if not evaluation.keeps_policy:
+        return [
+            f"Scout gained {money.money(over.mean)} per case more in the backtest than the "
+            "recommendation, because it keeps learning. policy.toml serves Scout."
+        ]
     if not evaluation.is_learning_worse:
         return []
-    loss = money.money(-evaluation.scout_over_best.mean)
-    nothing = evaluation.backtest.difference(Strategy.SCOUT, Strategy.NOTHING)
-    also = ", and less than buying nothing" if nothing.is_below_zero else ""
-    best = evaluation.best_subset
-    instead = f"{join_names(best)} in every case" if best else "nothing"
     return [
-        f"The learning policy gained {loss} per case less in the backtest than the recommendation"
-        f"{also}. policy.toml serves this learning policy, so do not use it for live decisions "
-        f"yet: buy {instead} instead."
+        f"The policy of your policy.toml gained {money.money(-over.mean)} per case less in the "
+        "backtest than the recommendation. policy.toml serves it because you asked for it: remove "
+        "`policy` and its parameters from [policy] to serve the recommendation."
     ]
 
 
@@ -249,48 +396,27 @@ def _in_braces(names: Sequence[str]) -> str:
 
 def method_lines(evaluation: Evaluation) -> list[str]:
     """Explain how the verdict was found, for the HTML report."""
-    return [_search_method(evaluation), *_shared_method(), *_backtest_method(evaluation.backtest)]
-
-
-def _search_method(evaluation: Evaluation) -> str:
-    cases = evaluation.cases
-    is_exhaustive = evaluation.n_skipped_sets is not None
-    which = "all sets" if is_exhaustive else "the promising sets"
-    parts = [
-        f"{evaluation.n_sets:,} sets of features were compared: {which} that leave "
-        f"{CASES_PER_CELL} or more cases per combination of values on average."
+    lines = [
+        f"{len(evaluation.learnt.bank.sets):,} sets of features were compared, each by models "
+        "(gradient boosting) of the outcome that had not seen the case. A plan is grown from them.",
+        _basis(evaluation),
+        "A fixed set or a plan is recommended only if it gains significantly more than buying "
+        "nothing on unseen cases (95%). A plan must also gain at least one standard error more "
+        "than the fixed set.",
+        "Worth of a feature: the gain of the best plan if the feature were free, minus the gain of "
+        f"the best plan without it. It is shown from {SHOWN_FROM:g} standard errors on.",
     ]
-    if evaluation.n_cases_searched < cases.n_cases:
-        parts.append(
-            f"They were compared on a random sample of {evaluation.n_cases_searched:,} cases; the "
-            "best ones were then evaluated on all cases."
-        )
-    if not is_exhaustive:
-        is_wide = int((~cases.free).sum()) > MAX_PAIRED
-        pairs = f"pairs with the {BEAM} best single features" if is_wide else "all pairs"
-        parts.append(
-            f"With more than {MAX_EXHAUSTIVE} priced features there are too many sets to try them "
-            f"all, so the search started from {pairs} and extended the best sets by one feature "
-            "at a time."
-        )
-    return " ".join(parts)
-
-
-def _shared_method() -> list[str]:
-    return [
-        f"Gains are cross-validated ({FOLDS} folds): the action of a case is learnt on other cases "
-        "only.",
-        "Sets are compared case by case. A larger set is bought only if it gains more than the "
-        "best of as many worthless additions would by chance (with probability 0.975).",
-    ]
+    backtest = evaluation.backtest
+    return lines if backtest is None else [*lines, *_backtest_method(backtest)]
 
 
 def _backtest_method(backtest: Backtest) -> list[str]:
     thinned = f"; every {backtest.every}th case is used" if backtest.every > 1 else ""
     return [
         f"In the backtest the cases are {backtest.cases.order}{thinned}. Learning policies see "
-        "only the reward of the action that they take. The fixed set, buying everything and buying "
-        "nothing see the outcome of every case, which is an advantage.",
-        f"The fixed set buys everything in the first {backtest.n_first:,} cases and is chosen on "
-        "them. Hindsight uses in each tenth of the cases whatever turned out best in it.",
+        "only the reward of the action that they take. The other strategies see the outcome of "
+        "every case, which is an advantage.",
+        f"The plan and the fixed set buy everything in the first {backtest.n_first:,} cases and "
+        "are learnt on them. Buying everything and buying nothing fit their models again after "
+        "each tenth of the cases. Hindsight uses in each tenth whatever turned out best in it.",
     ]

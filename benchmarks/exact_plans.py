@@ -1,0 +1,166 @@
+"""The best plan of a table whose distribution is known, by dynamic programming.
+
+A partial state is a set of known columns with their levels. Its value is the larger of two: the
+reward of the best action now, and the expected value after the best purchase, minus its price.
+Values are kept multiplied by the probability of their state, so an expectation is a plain sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.prices import PriceList
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+ColumnSet = tuple[int, ...]
+"""Positions of columns, in increasing order."""
+
+
+class Choices(NamedTuple):
+    """What a plan does in many cases: action taken (n,) and columns bought (n, D)."""
+
+    actions: Integers
+    bought: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDistribution:
+    """A table whose distribution is known exactly.
+
+    Parameters
+    ----------
+    joint : array of float, shape (levels of column 1, ..., levels of column D, O)
+        Probability of each combination of levels and outcome.
+    rewards : array of float, shape (A, O)
+        Reward in money by action and outcome.
+    names : sequence of str
+        Names of the columns.
+    free : tuple of int
+        Positions of the columns that are known before buying.
+    prices : PriceList
+        Prices of the other columns, with their groups.
+    """
+
+    joint: Floats
+    rewards: Floats
+    names: Sequence[str]
+    free: ColumnSet
+    prices: PriceList
+
+    @property
+    def n_columns(self) -> int:
+        """D, the number of columns."""
+        return self.joint.ndim - 1
+
+    @property
+    def column_sets(self) -> Iterator[ColumnSet]:
+        """Every set of columns that contains the free ones, small sets first."""
+        priced = [i for i in range(self.n_columns) if i not in self.free]
+        for size in range(len(priced) + 1):
+            for bought in combinations(priced, size):
+                yield tuple(sorted((*self.free, *bought)))
+
+    def price(self, columns: ColumnSet, owned: ColumnSet = ()) -> float:
+        """Return the price of columns bought together, free ones included at no price."""
+        priced = [self.names[i] for i in columns if i not in self.free and i not in owned]
+        total = self.prices.total(priced, [self.names[i] for i in owned])
+        assert total is not None, "every column has a price or is free"
+        return total
+
+    def marginal(self, columns: ColumnSet) -> Floats:
+        """Return the joint distribution of some columns and the outcome; other axes have size 1."""
+        unknown = tuple(i for i in range(self.n_columns) if i not in columns)
+        return np.asarray(self.joint.sum(axis=unknown, keepdims=True))
+
+    def set_value(self, columns: ColumnSet) -> float:
+        """Return the gain of buying these columns in every case, then acting as well as possible.
+
+        Examples
+        --------
+        >>> coin = np.array([[0.45, 0.05], [0.05, 0.45]])
+        >>> table = KnownDistribution(coin, np.eye(2), ["x"], (), PriceList({"x": 0.1}))
+        >>> table.set_value(()), round(table.set_value((0,)), 12)
+        (0.5, 0.8)
+        """
+        reward = (self.marginal(columns) @ self.rewards.T).max(axis=-1).sum()
+        return float(reward) - self.price(columns)
+
+    def best_set(self) -> ColumnSet:
+        """Return the set with the largest gain, the smallest one on a tie."""
+        return max(self.column_sets, key=lambda columns: round(self.set_value(columns), 12))
+
+    def best_plan(self) -> ExactPlan:
+        """Return the best stepwise plan."""
+        n_actions = len(self.rewards)
+        values: dict[ColumnSet, Floats] = {}
+        moves: dict[ColumnSet, Integers] = {}
+        for known in reversed(list(self.column_sets)):
+            marginal = self.marginal(known)
+            by_action = marginal @ self.rewards.T
+            best, move = by_action.max(axis=-1), by_action.argmax(axis=-1)
+            for i in range(self.n_columns):
+                if i in known:
+                    continue
+                after = values[tuple(sorted((*known, i)))].sum(axis=i, keepdims=True)
+                worth = after - self.price((i,), known) * marginal.sum(axis=-1)
+                # Rounding errors must not make the plan buy something that changes nothing.
+                is_better = worth > best + 1e-12
+                best = np.where(is_better, worth, best)
+                move = np.where(is_better, n_actions + i, move)
+            values[known], moves[known] = best, move
+        return ExactPlan(self, float(values[self.free].sum()), moves)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPlan:
+    """The best stepwise plan.
+
+    Parameters
+    ----------
+    table : KnownDistribution
+        The table that it is the best plan of.
+    value : float
+        Expected gain of a case.
+    moves : dict of array
+        For every set of known columns, what to do by their levels: take action k if k < A, else
+        buy column k - A.
+    """
+
+    table: KnownDistribution
+    value: float
+    moves: dict[ColumnSet, Integers]
+
+    def follow(self, levels: Integers) -> Choices:
+        """Carry out the plan in many cases; `levels` (n, D) are the levels of all columns."""
+        n_actions = len(self.table.rewards)
+        actions = np.zeros(len(levels), np.int64)
+        bought = np.zeros(levels.shape, np.bool_)
+        pending = {self.table.free: np.arange(len(levels))}
+        for known in self.table.column_sets:  # smaller sets come first, so nothing is added behind
+            rows = pending.pop(known, np.arange(0))
+            state = tuple(levels[rows, i] if i in known else 0 for i in range(self.table.n_columns))
+            move = np.broadcast_to(self.moves[known][state], rows.shape)
+            acts = move < n_actions
+            actions[rows[acts]] = move[acts]
+            for i in np.unique(move[~acts]) - n_actions:
+                buyers = rows[move == n_actions + i]
+                bought[buyers, i] = True
+                larger = tuple(sorted((*known, int(i))))
+                pending[larger] = np.concatenate((pending.get(larger, buyers[:0]), buyers))
+        return Choices(actions, bought)
+
+    def gains(self, levels: Integers, outcomes: Integers) -> Floats:
+        """Return reward minus prices of every case."""
+        actions, bought = self.follow(levels)
+        gains = self.table.rewards[actions, outcomes]
+        for columns in np.unique(bought, axis=0):
+            rows = (bought == columns).all(axis=1)
+            gains[rows] -= self.table.price(tuple(np.flatnonzero(columns).tolist()))
+        return gains

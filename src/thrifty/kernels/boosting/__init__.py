@@ -1,0 +1,1 @@
+"""Gradient boosting of outcome probabilities on columns of small whole numbers."""

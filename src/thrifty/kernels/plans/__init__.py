@@ -1,0 +1,1 @@
+"""Search for the comparisons of a plan."""
