@@ -97,8 +97,8 @@ def nested(cases: Cases, **gains: float) -> NestedGains:
 
 def test_the_rule_of_recommendation() -> None:
     """The noise of plan and fixed set is the same, so they are compared without error."""
-    learnt = learn(example_cases("lending", 3000, 1).past_cases)
     cases = example_cases("lending", 3000, 1)
+    learnt = learn(cases.past_cases)
     assert recommend(learnt, nested(cases, fixed=1.9, plan=1.9)) == "nothing"
     assert recommend(learnt, nested(cases, fixed=2.1, plan=2.1)) == "fixed"
     assert recommend(learnt, nested(cases, fixed=2.1, plan=2.2)) == "plan"

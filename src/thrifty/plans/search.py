@@ -31,12 +31,14 @@ def search_sets(bank: Bank) -> None:
     """
     search = _Search(bank)
     bank.add([()])
+    # First, because `backward` starts from the best set found: where single looks do not pay,
+    # that is often a set of many looks, some of them worthless.
+    search.drop_paths()
     for factor in PRICE_FACTORS:
         # Only the real prices deserve the wide search.
         is_real = factor == 1.0
         search.forward(factor, BEAM if is_real else 1, PATIENCE if is_real else 1)
         search.backward(factor)
-    search.drop_paths()
 
 
 class _Search:
