@@ -400,10 +400,12 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
     shown = commands.thrifty("worth", "cases.csv", "--policy", "policy.toml", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "release 0.1" not in shown.stderr
-    plan = "Follow the plan: buy employment first (4.00), then income, history and phone only where"
+    plan = (
+        "Follow the plan: buy employment first (4.00), then income, history, bureau and phone only "
+    )
     assert plan in shown.stdout
     assert "more than always buying income, history, employment and phone." in shown.stdout
-    assert "bureau: too expensive (worth up to" in shown.stdout
+    assert "region_code: no measurable value in these cases (costs 1.00)." in shown.stdout
     found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
     assert set(found["best_subset"]) == SYNTHETIC["lending"].best_subset
     assert found["replay"]["price_changes"] == [
@@ -444,7 +446,7 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
     while case.buy:
         steps.append(case.buy)
         case = agent.observe(case, {name: raw[name] for name in case.buy})
-    assert steps == [("employment",), ("income",), ("history", "contract", "tenure")]
+    assert steps == [("employment",), ("income",), ("history",), ("contract", "tenure")]
     assert case.action == "approve"
     agent.tell(case, outcome="repaid")
     assert agent.explain(case)["reward"] == 120.0

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 LIMIT = 600.0
 """Seconds until a wait is given up: far more than a busy machine needs."""
+PAGE_LIMIT = 60.0
+"""The same for what a page does by itself once it is loaded."""
 
 
 def wait_until(condition: Callable[[], object], message: str = "") -> None:

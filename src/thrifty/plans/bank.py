@@ -30,6 +30,8 @@ from thrifty.seeds import generator
 MAX_CASES = 10_000
 """Models are fitted to a sample of this size."""
 VERY_SMALL_TABLE = 500
+SMALLEST_PROBABILITY = 1e-6
+"""Smaller probabilities count as this much in the log loss."""
 
 
 class Bank:
@@ -70,6 +72,7 @@ class Bank:
         self._final_draws = [self._draw(rng, cases.n_cases) for _ in range(self._n_averaged)]
         self._probabilities: dict[LookSet, Floats] = {}
         self._rewards: dict[LookSet, Floats] = {}
+        self._losses: dict[LookSet, float] = {}
         self._rules: dict[LookSet, ModelRule] = {}
 
     def _draw(self, rng: np.random.Generator, n_cases: int) -> Draws:
@@ -151,6 +154,40 @@ class Bank:
             ]
             self._rewards[looks] = np.mean(found, axis=0)
         return self._rewards[looks]
+
+    def loss(self, looks: LookSet) -> float:
+        """Return the log loss of the model of a set of looks.
+
+        Parameters
+        ----------
+        looks : tuple of int
+            Set of looks.
+
+        Returns
+        -------
+        float
+            Mean over cases and repeats; the model has not seen the case.
+        """
+        if looks not in self._losses:
+            found = self.probabilities(looks)
+            own = found[:, np.arange(self.cases.n_cases), self.cases.outcomes]
+            self._losses[looks] = -float(np.log(np.maximum(own, SMALLEST_PROBABILITY)).mean())
+        return self._losses[looks]
+
+    @property
+    def informative_sets(self) -> tuple[LookSet, ...]:
+        """The sets in which every look improves the model.
+
+        A set is left out if the model of the set without one of its looks has a lower loss. Whether
+        a look informs is seen more clearly in the loss than in money, so noise is not bought.
+        """
+        return tuple(looks for looks in self.sets if self._is_informative(looks))
+
+    def _is_informative(self, looks: LookSet) -> bool:
+        smaller = (tuple(k for k in looks if k != look) for look in looks)
+        return all(
+            self.loss(looks) < self.loss(fewer) for fewer in smaller if fewer in self._probabilities
+        )
 
     def rule(self, looks: LookSet) -> ModelRule:
         """Return the rule that acts by the model of a set of looks, fitted to all cases.

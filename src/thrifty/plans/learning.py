@@ -46,7 +46,7 @@ class Learnt:
     @cached_property
     def fixed(self) -> PlanTree:
         """Buy the same set of looks in every case: the best one."""
-        return self._single(self.bank.sets)
+        return self._single(self.bank.informative_sets)
 
     @cached_property
     def plan(self) -> PlanTree:

@@ -232,7 +232,7 @@ def shortlist(bank: Bank, costs: Costs, *, without: int | None = None) -> list[L
     list of tuple of int
         Sets of looks.
     """
-    allowed = [looks for looks in bank.sets if without not in looks]
+    allowed = [looks for looks in bank.informative_sets if without not in looks]
     rewards = np.array([bank.rewards(looks).mean() for looks in allowed])
     prices = np.array([costs.total(looks).mean() for looks in allowed])
     chosen: dict[LookSet, None] = {(): None}

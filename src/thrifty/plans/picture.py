@@ -14,7 +14,7 @@ import numpy as np
 
 from thrifty.names import display_name
 from thrifty.plans.cases import Floats, LookSet
-from thrifty.plans.printing import describe_condition, format_amount, purchase_price
+from thrifty.plans.printing import Possible, branches, format_amount, purchase_price
 from thrifty.plans.tree import ActionRule, Codes, Leaf, Node, PlanTree, Split
 
 MAX_COLUMNS = 5
@@ -109,7 +109,7 @@ def plan_picture(
     return (
         f'<figure class="plan" role="group" aria-label="Plan as a tree">'
         f'<ul class="{kind}" role="list" style="--columns:{columns}">'
-        f"{picture.node(tree.root, (), 'In every case')}</ul>{figcaption}</figure>"
+        f"{picture.node(tree.root, (), 'In every case', {})}</ul>{figcaption}</figure>"
     )
 
 
@@ -139,7 +139,7 @@ class _Picture:
     currency: str
     action_shares: dict[int, Floats]
 
-    def node(self, node: Node, owned: LookSet, condition: str) -> str:
+    def node(self, node: Node, owned: LookSet, condition: str, possible: Possible) -> str:
         """Return a box, and below it those that the plan goes on to."""
         bought = (*owned, *node.looks)
         lines = [f'<p class="plan-if">{condition}</p>', *self._purchase(node, owned)]
@@ -154,18 +154,14 @@ class _Picture:
             lines.append(f"<p>Compare {_bdi(self.tree.problem.feature_names[node.feature])}</p>")
         lines.append(self._facts(node, bought))
         box = f'<div class="plan-box {kind}">{"".join(lines)}</div>'
-        below = "" if isinstance(node, Leaf) else self._sides(node, bought)
+        below = "" if isinstance(node, Leaf) else self._sides(node, bought, possible)
         return f'<li style="{style}">{box}{below}</li>'
 
-    def _sides(self, split: Split, bought: LookSet) -> str:
-        feature = self.tree.problem.features[split.feature]
+    def _sides(self, split: Split, bought: LookSet, possible: Possible) -> str:
+        name = _bdi(self.tree.problem.feature_names[split.feature])
         sides = [
-            self.node(
-                child,
-                bought,
-                f"{_bdi(feature.name)} {escape(describe_condition(feature, chosen))}",
-            )
-            for child, chosen in ((split.low, split.is_low), (split.high, ~split.is_low))
+            self.node(child, bought, f"{name} {escape(condition)}", left)
+            for child, condition, left in branches(self.tree, split, possible)
         ]
         return f'<ul role="list">{"".join(sides)}</ul>'
 

@@ -68,7 +68,7 @@ def price_curve(
             PricePoint(
                 factor,
                 plan=float(cross_fitted_gains(bank, costs).mean()),
-                fixed=_single(bank, costs, bank.sets),
+                fixed=_single(bank, costs, bank.informative_sets),
                 nothing=_single(bank, costs, ((),)),
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +18,9 @@ MAX_NAMES = 6
 MAX_LEVEL = 40
 """Longer names of levels are shortened."""
 _WIDTH = 78
+
+Possible = Mapping[int, Bools]
+"""Levels that a feature can still have, by position of the feature; all if it is not listed."""
 
 
 def describe_condition(feature: Feature, chosen: Bools) -> str:
@@ -154,7 +157,7 @@ def format_plan(tree: PlanTree) -> str:
     ├─ TSH is at most 6.05 or missing: wait   90 % of cases, gain -22.00
     └─ TSH is above 6.05: treat               10 % of cases, gain -30.00
     """
-    rows = list(_rows(tree, tree.root, "", "", "", ()))
+    rows = list(_rows(tree, tree.root, "", ("", ""), (), {}))
     width = min(max(len(text) for text, _ in rows), _WIDTH)
     return "\n".join(f"{text:{width}}  {figures}".rstrip() for text, figures in rows)
 
@@ -224,10 +227,49 @@ def _side(tree: PlanTree, split: Split, is_low: bool) -> str:
     return f"{display_name(feature.name)} {describe_condition(feature, chosen)}"
 
 
+def branches(
+    tree: PlanTree, split: Split, possible: Possible
+) -> Iterator[tuple[Node, str, Possible]]:
+    """Yield both sides of a split.
+
+    Parameters
+    ----------
+    tree : PlanTree
+        The plan.
+    split : Split
+        A comparison of the plan.
+    possible : mapping
+        Levels that earlier comparisons of the same features leave.
+
+    Yields
+    ------
+    node : Leaf or Split
+        How the plan goes on.
+    condition : str
+        Completes a sentence that begins with the name of the compared feature.
+    possible : mapping
+        Levels that are left there.
+    """
+    feature = tree.problem.features[split.feature]
+    left = possible.get(split.feature, np.ones(len(split.is_low), np.bool_))
+    for child, side in ((split.low, split.is_low), (split.high, ~split.is_low)):
+        chosen = side & left
+        yield child, describe_condition(feature, chosen), {**possible, split.feature: chosen}
+
+
 def _rows(
-    tree: PlanTree, node: Node, condition: str, head: str, tail: str, owned: LookSet
+    tree: PlanTree,
+    node: Node,
+    condition: str,
+    lines: tuple[str, str],
+    owned: LookSet,
+    possible: Possible,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the line of each node, and its figures; `head` and `tail` draw the branches."""
+    """Yield the text and the figures of each node.
+
+    `lines` draws the branches: what comes before this node, and before those below it.
+    """
+    head, tail = lines
     bought = tuple(sorted({*owned, *node.looks}))
     if isinstance(node, Leaf):
         figure = f"gain {format_amount(tree, node.gain)}"
@@ -236,10 +278,11 @@ def _rows(
     yield head + condition + _steps(tree, node, owned), _share(tree, node) + figure
     if isinstance(node, Leaf):
         return
-    for child, is_low in ((node.low, True), (node.high, False)):
-        branch, below = ("├─ ", "│  ") if is_low else ("└─ ", "   ")
-        words = f"{_side(tree, node, is_low)}: "
-        yield from _rows(tree, child, words, tail + branch, tail + below, bought)
+    name = display_name(tree.problem.feature_names[node.feature])
+    for child, side, left in branches(tree, node, possible):
+        branch, below = ("├─ ", "│  ") if child is node.low else ("└─ ", "   ")
+        below_lines = (tail + branch, tail + below)
+        yield from _rows(tree, child, f"{name} {side}: ", below_lines, bought, left)
 
 
 def _steps(tree: PlanTree, node: Node, owned: LookSet) -> str:
@@ -254,7 +297,7 @@ def _steps(tree: PlanTree, node: Node, owned: LookSet) -> str:
         else:
             steps.append("act by the model")
     elif not steps:
-        steps.append(f"look at {display_name(tree.problem.feature_names[node.feature])}")
+        steps.append(f"compare {display_name(tree.problem.feature_names[node.feature])}")
     return ", then ".join(steps)
 
 

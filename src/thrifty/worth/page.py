@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from thrifty._version import __version__
 from thrifty.pages import captioned, cell, note, page, table_of_cells
+from thrifty.plans.picture import PICTURE_CSS, plan_picture
 from thrifty.worth.backtest import Backtest
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.figures import (
@@ -24,7 +25,6 @@ from thrifty.worth.verdict import (
     findings,
     input_warnings,
     method_lines,
-    plan_lines,
     strategy_lines,
     warnings,
     worth_interval,
@@ -56,7 +56,7 @@ def html_report(evaluation: Evaluation, name: str, command: str) -> str:
         note(_task(evaluation, money)),
         f'<div class="warnings">{_paragraphs(input_warnings(evaluation.cases))}</div>',
         f'<div id="verdict">{_paragraphs([headline])}</div>',
-        *_plan_section(evaluation),
+        *_plan_section(evaluation, money),
         f'<div class="warnings">{_paragraphs(warnings(evaluation))}</div>',
         _paragraphs(details),
         *_worth_section(evaluation, money),
@@ -75,7 +75,7 @@ def html_report(evaluation: Evaluation, name: str, command: str) -> str:
             + ", ".join(f"{package} {version(package)}" for package in packages)
         ),
     ]
-    return page(f"What is worth its price: {display_name(name)}", body, _CSS)
+    return page(f"What is worth its price: {display_name(name)}", body, _CSS + PICTURE_CSS)
 
 
 def _task(evaluation: Evaluation, money: MoneyFormat) -> str:
@@ -116,9 +116,19 @@ def _name_cell(text: str) -> str:
     return f"<td><bdi>{escape(text)}</bdi></td>"
 
 
-def _plan_section(evaluation: Evaluation) -> list[str]:
-    lines = plan_lines(evaluation)
-    return [f"<pre>{escape(chr(10).join(lines))}</pre>"] if lines else []
+def _plan_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    if evaluation.recommended != "plan":
+        return []
+    cases = evaluation.learnt.bank.cases
+    return [
+        plan_picture(
+            evaluation.learnt.plan,
+            currency=money.currency,
+            codes=cases.codes,
+            caption="The plan: what to buy, how to go on depending on what was seen, and what to do at "
+            "the end. Thicker lines lead to more cases.",
+        )
+    ]
 
 
 def _worth_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
