@@ -125,8 +125,8 @@ def _plan_section(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
             evaluation.learnt.plan,
             currency=money.currency,
             codes=cases.codes,
-            caption="The plan: what to buy, how to go on depending on what was seen, and what to do at "
-            "the end. Thicker lines lead to more cases.",
+            caption="The plan: what to buy, how to go on depending on what was seen, and what to "
+            "do at the end. Thicker lines lead to more cases.",
         )
     ]
 
