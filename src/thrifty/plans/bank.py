@@ -43,6 +43,9 @@ class Bank:
         Cases to learn from; a random sample is used if there are very many.
     seed : int
         Random seed.
+    effort : tuple of int, optional
+        Number of folds, of repeats, and of models that a rule averages. By default more for small
+        tables.
 
     Attributes
     ----------
@@ -52,7 +55,9 @@ class Bank:
         Bins of the levels.
     """
 
-    def __init__(self, cases: PastCases, *, seed: int = 1) -> None:
+    def __init__(
+        self, cases: PastCases, *, seed: int = 1, effort: tuple[int, int, int] | None = None
+    ) -> None:
         rng = generator(seed)
         if cases.n_cases > MAX_CASES:
             rows = rng.choice(cases.n_cases, MAX_CASES, replace=False, shuffle=False)
@@ -62,7 +67,7 @@ class Bank:
         self.bins = self.binning.apply(cases.codes)
         self._settings = BoostingSettings.for_cases(cases.n_cases)
         self._n_outcomes = cases.rewards.shape[1]
-        n_folds, repeats, self._n_averaged = _effort(cases.n_cases)
+        n_folds, repeats, self._n_averaged = effort or _effort(cases.n_cases)
         self._folds = [stratified_folds(cases.outcomes, n_folds, rng) for _ in range(repeats)]
         self._draws = {
             (repeat, fold): self._draw(rng, int((folds != fold).sum()))

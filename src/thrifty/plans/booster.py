@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thrifty.kernels.boosting import trees
 from thrifty.plans.binning import Binning, Bins
-from thrifty.plans.cases import Floats, Integers
+from thrifty.plans.cases import Bools, Floats, Integers
 from thrifty.plans.tree import Codes
 
 SMALL_TABLE = 2_000
@@ -172,7 +172,7 @@ class Booster:
 
 def fit_booster(
     bins: Bins,
-    outcomes: Integers,
+    outcomes: Integers | Bools,
     n_outcomes: int,
     columns: Sequence[int],
     n_bins: Integers,
@@ -185,10 +185,10 @@ def fit_booster(
     ----------
     bins : array of int, shape (n, D)
         Bins of all features.
-    outcomes : array of int, shape (n,)
-        Outcomes.
+    outcomes : array of int, shape (n,), or of bool, shape (n, O)
+        Outcomes, or True for each outcome that is possible in a case.
     n_outcomes : int
-        Number of possible outcomes.
+        Number of outcomes.
     columns : sequence of int
         Columns to use; without any, the model knows the frequencies of the outcomes.
     n_bins : array of int, shape (D,)
@@ -212,7 +212,7 @@ def fit_booster(
         used = draws.columns[:, :, :0]
     first, features, thresholds, values, gains = trees.fit(
         np.ascontiguousarray(bins[:, own]),
-        outcomes,
+        _bit_sets(outcomes),
         n_outcomes,
         n_bins[own] if own else np.ones(1, np.int64),
         draws.bags,
@@ -230,6 +230,14 @@ def fit_booster(
         values.round(DECIMALS),
         importance=np.array([gains[features == k].sum() for k in range(len(own))]),
     )
+
+
+def _bit_sets(outcomes: Integers | Bools) -> Integers:
+    """Return the set of possible outcomes of each case, one bit per outcome."""
+    if outcomes.ndim == 1:
+        return np.left_shift(1, outcomes.astype(np.int64))
+    bits: Integers = outcomes @ np.left_shift(1, np.arange(outcomes.shape[1]))
+    return bits
 
 
 @dataclass(frozen=True, eq=False)

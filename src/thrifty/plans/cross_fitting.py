@@ -16,7 +16,9 @@ N_FOLDS = 5
 SEED = 1
 
 
-def cross_fitted_gains(bank: Bank, costs: Costs, *, without: int | None = None) -> Floats:
+def cross_fitted_gains(
+    bank: Bank, costs: Costs, *, without: int | None = None, one_purchase: bool = False
+) -> Floats:
     """Return the gain of every case if the plan is grown without the case.
 
     Models have not seen the case either. Only the list of sets to choose from has.
@@ -29,6 +31,8 @@ def cross_fitted_gains(bank: Bank, costs: Costs, *, without: int | None = None) 
         Prices, which may differ from those of the bank.
     without : int, optional
         A look that the plan must not use.
+    one_purchase : bool
+        True if a plan may buy only once per case.
 
     Returns
     -------
@@ -36,7 +40,7 @@ def cross_fitted_gains(bank: Bank, costs: Costs, *, without: int | None = None) 
         Gains in money.
     """
     sets = shortlist(bank, costs, without=without)
-    grower = Grower(bank, Options.from_bank(bank, costs, sets))
+    grower = Grower(bank, Options.from_bank(bank, costs, sets), one_purchase)
     folds = stratified_folds(bank.cases.outcomes, N_FOLDS, generator(SEED))
     gains = np.zeros(bank.cases.n_cases)
     for fold in range(N_FOLDS):

@@ -73,10 +73,13 @@ class Grower:
         Has the bins of the cases.
     options : Options
         What can be done without a further comparison, and what it gains in every case.
+    one_purchase : bool
+        True if a plan may buy only at its leaves, so that it compares free values only.
     """
 
     bank: Bank
     options: Options
+    one_purchase: bool = False
 
     def grow(self, rows: Rows | None = None) -> Grown:
         """Grow a plan on some cases.
@@ -156,7 +159,7 @@ class Grower:
         purchases: dict[int, list[LookSet]] = {}
         for looks in dict.fromkeys([owned, *(self.options.sets[m] for m in sets)]):
             new = [k for k in looks if k not in owned]
-            if len(new) > MAX_BOUGHT_AT_ONCE:
+            if len(new) > (0 if self.one_purchase else MAX_BOUGHT_AT_ONCE):
                 continue
             # To buy more before a comparison of something known is never better than after it.
             known = [c for k in new for c in cases.looks[k].columns] or cases.columns(owned)

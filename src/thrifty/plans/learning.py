@@ -28,9 +28,12 @@ class Learnt:
     ----------
     bank : Bank
         Models of all sets that were searched.
+    one_purchase : bool
+        True if the plan may buy only once per case.
     """
 
     bank: Bank
+    one_purchase: bool = False
 
     @cached_property
     def nothing(self) -> PlanTree:
@@ -62,7 +65,8 @@ class Learnt:
     def grower(self) -> Grower:
         """Has the honest gains that the plan was grown on."""
         costs = self.bank.cases.costs
-        return Grower(self.bank, Options.from_bank(self.bank, costs, shortlist(self.bank, costs)))
+        options = Options.from_bank(self.bank, costs, shortlist(self.bank, costs))
+        return Grower(self.bank, options, self.one_purchase)
 
     @cached_property
     def grown(self) -> Grown:

@@ -15,7 +15,8 @@ from thrifty.plans.binning import Binning
 from thrifty.plans.booster import Booster, ModelRule
 from thrifty.plans.files import plan_from_dict, plan_to_dict
 from thrifty.plans.printing import explain_node
-from thrifty.plans.tree import Leaf, Node, PlanTree, Split
+from thrifty.plans.steps import Step
+from thrifty.plans.tree import Leaf, PlanTree, Split
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
@@ -86,7 +87,7 @@ class PlanPolicy(Policy):
         super().__init__(problem, seed=seed, plan=PlanContent(plan_to_dict(tree)))
         require_same_problem(tree, problem)
         self.tree = tree
-        self._root = _Step.of(tree, tree.root)
+        self._root = Step.of(tree, tree.root)
 
     def reasons(
         self, purchase: Purchase, known: Observation | None = None
@@ -162,50 +163,6 @@ class PlanPolicy(Policy):
         pass
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Step:
-    """A node in the form that is fast for single cases: positions of features, and plain lists."""
-
-    node: Node
-    features: tuple[int, ...]
-    compared: int = -1
-    is_low: tuple[bool, ...] = ()
-    low: _Step | None = None
-    high: _Step | None = None
-
-    @classmethod
-    def of(cls, tree: PlanTree, node: Node) -> _Step:
-        columns = tuple(sorted({i for k in node.looks for i in tree.looks[k].columns}))
-        if isinstance(node, Leaf):
-            return cls(node, columns)
-        low, high = cls.of(tree, node.low), cls.of(tree, node.high)
-        return cls(node, columns, node.feature, tuple(node.is_low.tolist()), low, high)
-
-    def follow(self, known: Observation) -> tuple[_Step, tuple[int, ...]]:
-        """Return where a case is now, and the features to buy there."""
-        codes, costs = known.codes.tolist(), known.costs.tolist()
-        step = self
-        while True:
-            # A cost that is not nan means that the feature was bought and not obtained.
-            buy = tuple([i for i in step.features if codes[i] < 0 and costs[i] != costs[i]])
-            if buy or step.low is None:
-                return step, buy
-            step = step.next(codes)
-
-    def leaf(self, codes: list[int]) -> _Step:
-        """Return the leaf of a case in which nothing more is bought."""
-        step = self
-        while step.low is not None:
-            step = step.next(codes)
-        return step
-
-    def next(self, codes: list[int]) -> _Step:
-        """Return the next node; code -1 takes the last entry, that of values not obtained."""
-        step = self.low if self.is_low[codes[self.compared]] else self.high
-        assert step is not None
-        return step
-
-
 def _as_tree(plan: Any) -> PlanTree:
     if isinstance(plan, PlanTree):
         return plan
@@ -261,7 +218,7 @@ def _list(names: tuple[str, ...]) -> str:
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
 
-def _explain(tree: PlanTree, root: _Step, known: Observation) -> dict[str, Any]:
+def _explain(tree: PlanTree, root: Step, known: Observation) -> dict[str, Any]:
     reached, buy = root.follow(known)
     codes, path, step = known.codes.tolist(), [], root
     while step is not reached:

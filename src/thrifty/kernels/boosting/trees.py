@@ -5,6 +5,10 @@ of the cases; splits and leaf values use second derivatives, with a penalty on l
 and Guestrin 2016). Two outcomes need one score, the log odds of the second; more outcomes need one
 score each. All random numbers are drawn beforehand and passed in.
 
+What is known about the outcome of a case is a set of outcomes, as a bit set: the likelihood of a
+case is the probability of its set, so its gradient is p - q, where q are the probabilities p
+restricted to the set. A set of one outcome is the usual case; a set of all outcomes has no effect.
+
 A tree is complete: node q of level d has the children 2q and 2q + 1 of level d + 1. A case goes to
 the second child if its code is above the threshold. Where no split helps, the feature is -1 and
 every case goes to the first child.
@@ -25,6 +29,7 @@ Trees = tuple[Floats, NDArray[np.int16], Small, Floats, Floats]
 """First scores (K,), features and thresholds by round, score and node, values by leaf, and what
 each split of a node lowers the loss by."""
 
+N_REPETITIONS = 2
 LEAST_GAIN = 1e-9
 ROUNDING = 1e-9
 
@@ -32,7 +37,7 @@ ROUNDING = 1e-9
 @jit
 def fit(
     codes: Small,
-    outcomes: Ints,
+    sets: Ints,
     n_outcomes: int,
     n_bins: Ints,
     bags: NDArray[np.int32],
@@ -44,7 +49,7 @@ def fit(
 ) -> Trees:
     """Fit trees to outcomes.
 
-    `codes` (n, F) are below `n_bins` (F,). Round r uses the cases `bags[r]`, and its tree for score
+    `sets` (n,) has the bit set of possible outcomes. `codes` (n, F) are below `n_bins` (F,). Round r uses the cases `bags[r]`, and its tree for score
     k the columns with `used[r, k]`.
     """
     n, n_columns = codes.shape
@@ -54,7 +59,7 @@ def fit(
     thresholds = np.zeros((n_rounds, n_scores, 2**depth - 1), np.uint8)
     values = np.zeros((n_rounds, n_scores, 2**depth))
     gains = np.zeros(features.shape)
-    first = _first_scores(outcomes, n_outcomes, n_scores)
+    first = _first_scores(sets, n_outcomes, n_scores)
     scores = np.empty((n, n_scores))
     scores[:] = first
     slopes = np.empty((n_scores, n_bag, 2))
@@ -62,7 +67,7 @@ def fit(
     columns = np.empty(n_columns, np.int64)
     sums = np.zeros((2 ** (depth - 1), n_columns, n_bins.max(), 3))
     for r in range(n_rounds):
-        _slopes(scores, outcomes, bags[r], slopes)
+        _slopes(scores, sets, bags[r], slopes)
         for k in range(n_scores):
             n_used = 0
             for f in range(n_columns):
@@ -85,38 +90,76 @@ def fit(
 
 
 @jit_inner
-def _first_scores(outcomes: Ints, n_outcomes: int, n_scores: int) -> Floats:
-    """Return the scores of the overall frequencies, each outcome counted half a case too often."""
-    counts = np.full(n_outcomes, 0.5)
-    for outcome in outcomes:
-        counts[outcome] += 1
+def _first_scores(sets: Ints, n_outcomes: int, n_scores: int) -> Floats:
+    """Return the scores of the overall frequencies, each outcome counted half a case too often.
+
+    Cases with several possible outcomes are first divided equally among them, then by their
+    frequencies. Two steps of expectation maximisation are enough: with more, an outcome that was
+    never seen for sure would vanish, and the trees could not bring it back.
+    """
+    known = np.full(n_outcomes, 0.5)
+    n_unsure = 0
+    for s in sets:
+        if s & (s - 1):
+            n_unsure += 1
+        else:
+            known[_lowest(s)] += 1
+    counts = known.copy()
+    if n_unsure > 0:
+        counts[:] = 1.0
+        for _ in range(N_REPETITIONS):
+            shared = known.copy()
+            for s in sets:
+                if s & (s - 1):
+                    total = 0.0
+                    for k in range(n_outcomes):
+                        if s >> k & 1:
+                            total += counts[k]
+                    for k in range(n_outcomes):
+                        if s >> k & 1:
+                            shared[k] += counts[k] / total
+            counts = shared
     if n_scores == 1:
         return np.array([math.log(counts[1] / counts[0])])
     return np.log(counts / counts.sum())
 
 
 @jit_inner
-def _slopes(scores: Floats, outcomes: Ints, bag: NDArray[np.int32], slopes: Floats) -> None:
+def _lowest(bits: int) -> int:
+    """Return the position of the lowest bit."""
+    k = 0
+    while not bits >> k & 1:
+        k += 1
+    return k
+
+
+@jit_inner
+def _slopes(scores: Floats, sets: Ints, bag: NDArray[np.int32], slopes: Floats) -> None:
     """Fill the first and second derivatives of the log loss, (K, n_bag, 2)."""
     n_scores = scores.shape[1]
     for j in range(bag.size):
         i = bag[j]
         if n_scores == 1:
             p = 1.0 / (1.0 + math.exp(-scores[i, 0]))
-            slopes[0, j, 0] = p - outcomes[i]
-            slopes[0, j, 1] = p * (1.0 - p)
+            is_unsure = sets[i] == 3
+            slopes[0, j, 0] = 0.0 if is_unsure else p - (sets[i] >> 1)
+            slopes[0, j, 1] = 0.0 if is_unsure else p * (1.0 - p)
             continue
         highest = scores[i, 0]
         for k in range(1, n_scores):
             highest = max(highest, scores[i, k])
-        total = 0.0
+        total, possible = 0.0, 0.0
         for k in range(n_scores):
             slopes[k, j, 0] = math.exp(scores[i, k] - highest)
             total += slopes[k, j, 0]
+            if sets[i] >> k & 1:
+                possible += slopes[k, j, 0]
+        is_unknown = sets[i] == (1 << n_scores) - 1
         for k in range(n_scores):
+            q = slopes[k, j, 0] / possible if sets[i] >> k & 1 else 0.0
             p = slopes[k, j, 0] / total
-            slopes[k, j, 0] = p - (1.0 if outcomes[i] == k else 0.0)
-            slopes[k, j, 1] = p * (1.0 - p)
+            slopes[k, j, 0] = p - q
+            slopes[k, j, 1] = 0.0 if is_unknown else p * (1.0 - p)
 
 
 @jit_inner

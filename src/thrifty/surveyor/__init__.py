@@ -1,0 +1,1 @@
+"""Learning live with models: what Surveyor remembers, how it plans, explores and notices change."""

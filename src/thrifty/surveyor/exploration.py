@@ -1,0 +1,162 @@
+"""How much to spend on looking at everything: first at full rate, then a trickle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FIRST_SHARE = 0.06
+"""Share of the headroom of all cases that may be spent at first."""
+SHARE_AFTER_CHANGE = 1 / 3
+"""The same after a change, as a share of the first time."""
+FEWEST_ROWS, MOST_ROWS = 60, 300
+"""The first phase ends at twice the number of complete cases of the first plan, within these."""
+TRICKLE = 0.1
+TRICKLE_SHARE = 0.1
+OPTIMISM = 2.0
+"""Standard errors, roughly, by which a model may get better with more cases."""
+
+
+@dataclass
+class Exploration:
+    """Counts what exploring has cost, and says how often to explore. Amounts are in money.
+
+    Parameters
+    ----------
+    horizon : int
+        Number of cases over which exploring has to pay.
+    is_first : bool
+        True until a plan is found and confirmed, or the first budget is spent.
+    share : float
+        Share of the headroom that may be spent in the first phase.
+    spent : float
+        Cost of exploring in this phase.
+    start : int
+        Number of the case in which the phase began.
+    start_rows : int
+        Number of complete cases when the second phase began.
+    planned_rows : int
+        Number of complete cases when a plan was found, or 0.
+    """
+
+    horizon: int
+    is_first: bool = True
+    share: float = FIRST_SHARE
+    spent: float = 0.0
+    start: int = 0
+    start_rows: int = 0
+    planned_rows: int = 0
+
+    def restart(self, now: int) -> None:
+        """Begin again after a change.
+
+        Parameters
+        ----------
+        now : int
+            Number of the case.
+        """
+        self.is_first, self.share = True, FIRST_SHARE * SHARE_AFTER_CHANGE
+        self.spent, self.start, self.planned_rows = 0.0, now, 0
+
+    def advance(self, now: int, n_rows: int, has_plan: bool, headroom: float) -> None:
+        """End the first phase if a plan is confirmed or the budget is spent.
+
+        Parameters
+        ----------
+        now : int
+            Number of the case.
+        n_rows : int
+            Number of complete cases since the last change.
+        has_plan : bool
+            True if there is a plan that buys something.
+        headroom : float
+            What information may still bring per case.
+        """
+        if not self.is_first:
+            return
+        if has_plan and not self.planned_rows:
+            self.planned_rows = min(max(n_rows, FEWEST_ROWS), MOST_ROWS)
+        is_confirmed = has_plan and n_rows >= 2 * self.planned_rows
+        if is_confirmed or self.spent >= self._first_budget(headroom):
+            self.is_first, self.spent = False, 0.0
+            self.start, self.start_rows = now, max(n_rows, 20)
+
+    def rate(self, now: int, headroom: float, cost: float) -> float:
+        """Return the probability of looking at everything in the next case.
+
+        Parameters
+        ----------
+        now : int
+            Number of the case.
+        headroom : float
+            What information may still bring per case.
+        cost : float
+            What looking at everything costs more than the plan.
+
+        Returns
+        -------
+        float
+            Probability.
+        """
+        if self.is_first:
+            return 1.0 if self.spent < self._first_budget(headroom) else 0.0
+        since, rows = now + 1 - self.start, 5.0 * self.start_rows
+        growth = math.sqrt(since + rows) - math.sqrt(rows)
+        allowed = TRICKLE * headroom * math.sqrt(TRICKLE_SHARE * self.horizon) * growth
+        return min(1.0, max(0.0, allowed - self.spent) / max(cost, 1e-12))
+
+    def _first_budget(self, headroom: float) -> float:
+        return self.share * headroom * self.horizon
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counters as JSON values."""
+        return asdict(self)
+
+
+def headroom(frequencies: Floats, rewards: Floats) -> float:
+    """Return what perfect foresight gains more than the best constant action.
+
+    Parameters
+    ----------
+    frequencies : array of float, shape (O,)
+        Frequencies of the outcomes.
+    rewards : array of float, shape (A, O)
+        Rewards by action and outcome.
+
+    Returns
+    -------
+    float
+        Headroom per case.
+
+    Examples
+    --------
+    >>> headroom(np.array([0.9, 0.1]), np.array([[10.0, -50.0], [0.0, 0.0]]))
+    5.0
+    """
+    return float(frequencies @ rewards.max(axis=0) - (rewards @ frequencies).max())
+
+
+def optimistic_headroom(full: float, informed_gain: float, n_rare: float) -> float:
+    """Return what information may bring, given how much models have gained so far.
+
+    Parameters
+    ----------
+    full : float
+        Headroom with perfect foresight.
+    informed_gain : float
+        Gain of a model of all looks over the best constant action, prices aside.
+    n_rare : float
+        Number of cases with an outcome other than the most frequent one.
+
+    Returns
+    -------
+    float
+        At most `full`. With few cases a model may still become much better.
+    """
+    return min(full, max(informed_gain, 0.0) + full * min(1.0, OPTIMISM / math.sqrt(max(n_rare, 1.0))))

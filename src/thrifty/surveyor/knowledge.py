@@ -1,0 +1,278 @@
+"""What Surveyor knows: plans learnt from its cases, and what they are expected to gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booster
+from thrifty.plans.binning import Binning
+from thrifty.plans.cases import Bools, Floats, Integers, LookSet, PastCases
+from thrifty.plans.cross_fitting import cross_fitted_gains
+from thrifty.plans.files import plan_from_dict, plan_to_dict
+from thrifty.plans.learning import Learnt
+from thrifty.plans.search import search_sets
+from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split, walk
+from thrifty.surveyor.partial_bank import PartialBank, PartialCases
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Plans learnt from cases.
+
+    Parameters
+    ----------
+    nothing, plan, everything : PlanTree
+        Act without buying; what to do; buy everything and act.
+    frequencies : array of float, shape (O,)
+        Frequencies of the outcomes.
+    leaf_frequencies : tuple of array
+        The same in each leaf of the plan, in the order of `walk`.
+    gain : float
+        Expected gain of the plan per case, in money.
+    gain_error : float
+        Standard error of the difference to acting without buying.
+    nothing_gain : float
+        Expected gain of acting without buying.
+    informed_gain : float
+        How much more than the best constant action a model of all looks earns, prices aside.
+    spend : float
+        Mean price of what the plan buys.
+    n_cases : int
+        Number of complete cases that were learnt from.
+    """
+
+    nothing: PlanTree
+    plan: PlanTree
+    everything: PlanTree
+    frequencies: Floats
+    leaf_frequencies: tuple[Floats, ...]
+    gain: float
+    gain_error: float
+    nothing_gain: float
+    informed_gain: float
+    spend: float
+    n_cases: int
+
+    @property
+    def buys(self) -> bool:
+        """True if the plan buys anything."""
+        return bool(self.plan.used)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "nothing": plan_to_dict(self.nothing),
+            "plan": plan_to_dict(self.plan),
+            "everything": plan_to_dict(self.everything),
+            "frequencies": self.frequencies.tolist(),
+            "leaf_frequencies": [row.tolist() for row in self.leaf_frequencies],
+            **{name: getattr(self, name) for name in _NUMBERS},
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Knowledge:
+        """Return what `to_dict` described."""
+        return cls(
+            **{name: plan_from_dict(plain[name]) for name in ("nothing", "plan", "everything")},
+            frequencies=np.array(plain["frequencies"]),
+            leaf_frequencies=tuple(map(np.array, plain["leaf_frequencies"])),
+            **{name: plain[name] for name in _NUMBERS},
+        )
+
+
+_NUMBERS = (
+    *("gain", "gain_error", "nothing_gain", "informed_gain", "spend"),
+    "n_cases",
+)
+
+
+def complete_outcomes(
+    cases: PastCases, possible: Bools, rng: np.random.Generator
+) -> Integers:
+    """Return outcomes for all cases; those that are not known are drawn from a model.
+
+    The model learns from the cases whose outcome is known, with all of their values. Without drawn
+    outcomes, the cases in which an action hid the outcome would be missing from every model.
+
+    Parameters
+    ----------
+    cases : PastCases
+        Complete cases; their outcomes are not used.
+    possible : array of bool, shape (n, O)
+        Outcomes that are possible in each case.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    array of int, shape (n,)
+        Outcomes.
+    """
+    outcomes = possible.argmax(axis=1)
+    known = possible.sum(axis=1) == 1
+    if known.all():
+        return outcomes
+    draws = rng.random(len(possible))
+    probabilities = fit_model(cases, possible, rng).probabilities(cases.codes)
+    return np.where(known, outcomes, _drawn(probabilities * possible, draws))
+
+
+def _drawn(weights: Floats, draws: Floats) -> Integers:
+    sums = np.maximum(weights, 1e-12 * (weights > 0)).cumsum(axis=1)
+    drawn: Integers = (sums <= draws[:, None] * sums[:, -1:]).sum(axis=1)
+    return np.minimum(drawn, weights.shape[1] - 1)
+
+
+def fit_model(cases: PastCases, possible: Bools, rng: np.random.Generator) -> ModelRule:
+    """Return a model of the outcome on all columns.
+
+    Parameters
+    ----------
+    cases : PastCases
+        Complete cases; their outcomes are not used.
+    possible : array of bool, shape (n, O)
+        Outcomes that are possible in each case.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ModelRule
+        The model, fitted to the cases about whose outcome something is known.
+    """
+    n_outcomes = possible.shape[1]
+    rows = np.flatnonzero(possible.sum(axis=1) < n_outcomes)
+    labelled = replace(cases.subset(rows), outcomes=possible[rows].argmax(axis=1))
+    binning = Binning.learn(labelled)
+    bins = binning.apply(labelled.codes)
+    settings = BoostingSettings.for_cases(len(rows))
+    n_scores = 1 if n_outcomes == 2 else n_outcomes
+    draws = Draws.make(rng, len(rows), bins.shape[1], n_scores, settings)
+    columns = range(bins.shape[1])
+    booster = fit_booster(
+        bins, possible[rows], n_outcomes, columns, binning.n_bins, draws, settings
+    )
+    return ModelRule(binning, (booster,), cases.rewards)
+
+
+def learn_plans(
+    cases: PastCases, partial: PartialCases, *, seed: int, one_purchase: bool = False
+) -> Knowledge:
+    """Search for a plan from scratch.
+
+    Parameters
+    ----------
+    cases : PastCases
+        Complete cases.
+    partial : PartialCases
+        Cases in which some looks were bought.
+    seed : int
+        Random seed.
+    one_purchase : bool
+        True if a plan may buy only once per case.
+
+    Returns
+    -------
+    Knowledge
+        The plan, if its expected gain exceeds that of buying nothing by a standard error;
+        otherwise a plan that buys nothing.
+    """
+    bank = PartialBank(cases, partial, seed=seed)
+    search_sets(bank)
+    learnt = Learnt(bank, one_purchase=one_purchase)
+    nothing = learnt.nothing
+    plain = _single_gains(learnt, nothing)
+    planned = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
+    more = planned - plain
+    error = float(more.std(ddof=1)) / np.sqrt(len(more))
+    is_better = bool(learnt.plan.used) and float(more.mean()) > error
+    plan = learnt.plan if is_better else nothing
+    every_look = tuple(range(len(cases.looks)))
+    constant = cases.rewards[:, bank.cases.outcomes].mean(axis=1).max()
+    return Knowledge(
+        nothing=nothing,
+        plan=plan,
+        everything=learnt.everything,
+        frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
+        leaf_frequencies=tuple(_leaf_frequencies(plan, bank.cases)),
+        gain=float((planned if is_better else plain).mean()),
+        gain_error=error if is_better else 0.0,
+        nothing_gain=float(plain.mean()),
+        informed_gain=float(bank.rewards(every_look).mean() - constant),
+        spend=float(plan.decide(bank.cases.codes).costs(bank.cases).mean()),
+        n_cases=cases.n_cases,
+    )
+
+
+def refit_models(
+    knowledge: Knowledge, cases: PastCases, partial: PartialCases, *, seed: int
+) -> Knowledge:
+    """Fit the models of the plans again, and keep what the plans buy.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+        Plans learnt before.
+    cases : PastCases
+        Complete cases.
+    partial : PartialCases
+        Cases in which some looks were bought.
+    seed : int
+        Random seed.
+
+    Returns
+    -------
+    Knowledge
+        The same plans with other models.
+    """
+    bank = PartialBank(cases, partial, seed=seed)
+    return replace(
+        knowledge,
+        nothing=_refitted(knowledge.nothing, bank),
+        plan=_refitted(knowledge.plan, bank),
+        everything=_refitted(knowledge.everything, bank),
+        frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
+    )
+
+
+def _refitted(tree: PlanTree, bank: PartialBank) -> PlanTree:
+    def node(old: Node, owned: LookSet) -> Node:
+        bought = tuple(sorted({*owned, *old.looks}))
+        if isinstance(old, Split):
+            return replace(old, low=node(old.low, bought), high=node(old.high, bought))
+        if isinstance(old.rule, ActionRule):
+            return old
+        return replace(old, rule=bank.rule(bought))
+
+    return replace(tree, root=node(tree.root, ()))
+
+
+def _single_gains(learnt: Learnt, tree: PlanTree) -> Floats:
+    """Return the honest gain of each case in a plan that buys nothing."""
+    bank = learnt.bank
+    assert isinstance(tree.root, Leaf)
+    if isinstance(tree.root.rule, ActionRule):
+        return bank.cases.rewards[tree.root.rule.action, bank.cases.outcomes]
+    return bank.rewards(())
+
+
+def _frequencies(outcomes: Integers, n_outcomes: int) -> Floats:
+    counts = np.bincount(outcomes, minlength=n_outcomes)
+    return (counts + 0.5) / (counts.sum() + 0.5 * n_outcomes)
+
+
+def _leaf_frequencies(tree: PlanTree, cases: PastCases) -> Iterator[Floats]:
+    """Yield the frequencies of the outcomes in each leaf, in the order of `walk`."""
+    rows = {id(tree.root): np.arange(cases.n_cases)}
+    for node in walk(tree.root):
+        own = rows[id(node)]
+        if isinstance(node, Leaf):
+            yield _frequencies(cases.outcomes[own], cases.rewards.shape[1])
+            continue
+        is_low = node.is_low[cases.codes[own, node.feature]]
+        rows[id(node.low)], rows[id(node.high)] = own[is_low], own[~is_low]
