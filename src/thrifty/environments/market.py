@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -230,9 +230,25 @@ class Market:
 
     @cached_property
     def truth(self) -> MarketTruth:
-        """Exact gains over all cases: those of the regimes, weighted by their lengths."""
-        gains = [list(vars(truth).values()) for truth in self.truths]
-        return MarketTruth(*np.average(gains, axis=0, weights=np.diff(self.starts)).tolist())
+        """Exact gains over all cases."""
+        return self.truth_from(0)
+
+    def truth_from(self, start: int) -> MarketTruth:
+        """Return the exact gains over the cases from one on.
+
+        Parameters
+        ----------
+        start : int
+            First case, counted from 0.
+
+        Returns
+        -------
+        MarketTruth
+            The gains of the regimes, weighted by their numbers of cases.
+        """
+        lengths = np.bincount(self.regime_of_case[start:], minlength=len(self.regimes))
+        gains = [astuple(truth) for truth in self.truths]
+        return MarketTruth(*np.average(gains, axis=0, weights=lengths).tolist())
 
     def stream(self, seed: int) -> PastCases:
         """Return the cases that are played with a seed, as if all of them were known.
@@ -447,7 +463,9 @@ class Market:
         *levels, outcomes = np.unravel_index(cells, shape)
         codes = np.zeros((len(regimes), len(self.columns)), np.int16)
         level_of = dict(zip(self._informative, levels, strict=True))
-        for i, (column, feature) in enumerate(zip(self.columns, self.problem.features, strict=True)):
+        for i, (column, feature) in enumerate(
+            zip(self.columns, self.problem.features, strict=True)
+        ):
             drawn = level_of.get(i)
             if drawn is None:
                 drawn = rng.integers(0, column.n_levels, len(regimes))

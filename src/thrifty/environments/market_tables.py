@@ -110,8 +110,20 @@ def make_market(
     )
 
 
-def signal_regimes(
-    parts: Sequence[tuple[float, Floats, Sequence[Floats]]],
-) -> list[Regime]:
-    """Return regimes from (share of the cases, shares of the outcomes, likelihoods)."""
-    return [Regime(joint_from_outcome(shares, *tables), share) for share, shares, tables in parts]
+def signal_market(
+    rng: np.random.Generator,
+    signals: Sequence[Signal],
+    shares: Floats,
+    useless: Sequence[Column],
+    rewards: Rewards,
+    *,
+    rounds: int,
+    seed: int,
+    groups: Sequence[Group] = (),
+) -> Market:
+    """Make a market without changes, given the shares of the outcomes."""
+    joint = joint_from_outcome(shares, *(signal.likelihood for signal in signals))
+    columns = [signal.column(shares) for signal in signals]
+    return make_market(
+        rng, columns, useless, rewards, [Regime(joint)], rounds=rounds, seed=seed, groups=groups
+    )

@@ -1,8 +1,8 @@
 """Families of markets: each seed gives another market of the same kind.
 
-The seed varies thresholds, prices, effect sizes, the order of the columns, and the times of changes.
-Every market also sells a few useless columns. Numbers have up to 60 intervals. In each family some
-action may be safe, and hide the outcome.
+The seed varies thresholds, prices, effect sizes, the order of the columns and the times of changes.
+Every market also sells a few useless columns. Numbers have up to 60 intervals. A policy that takes
+a safe action does not learn the outcome of the case.
 
 >>> FAMILIES["lending"](0)
 Market(8000 cases, 8 features, 2 actions)
@@ -11,6 +11,7 @@ Market(8000 cases, 8 features, 2 actions)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -23,7 +24,7 @@ from thrifty.environments.market_tables import (
     changing_shares,
     make_market,
     parameters_stream,
-    signal_regimes,
+    signal_market,
     tilted,
     useless_columns,
     vary,
@@ -97,12 +98,10 @@ def _shop(family: str, seed: int, *, turns: int, rounds: int) -> Market:
     }
     likelihoods = [signal.likelihood for signal in signals]
     turned = [table[::-1] for table in likelihoods]
-    regimes = signal_regimes(
-        [
-            (share, shares, turned if k % 2 else likelihoods)
-            for k, share in enumerate(changing_shares(rng, turns + 1))
-        ]
-    )
+    regimes = [
+        Regime(joint_from_outcome(shares, *(turned if k % 2 else likelihoods)), share)
+        for k, share in enumerate(changing_shares(rng, turns + 1))
+    ]
     columns = [signal.column(shares) for signal in signals]
     useless = useless_columns(vary(rng, 0.3))
     return make_market(rng, columns, useless, rewards, regimes, rounds=rounds, seed=seed)
@@ -149,10 +148,8 @@ def lending(seed: int, *, rounds: int = ROUNDS) -> Market:
     signals = _lending_signals(rng)
     default = rng.uniform(0.17, 0.25)
     shares = np.array([1 - default, default])
-    regimes = signal_regimes([(1.0, shares, [signal.likelihood for signal in signals])])
-    columns = [signal.column(shares) for signal in signals]
     useless = useless_columns(vary(rng, 2))
-    return make_market(rng, columns, useless, LENDING, regimes, rounds=rounds, seed=seed)
+    return signal_market(rng, signals, shares, useless, LENDING, rounds=rounds, seed=seed)
 
 
 def lending_crisis(seed: int, *, rounds: int = ROUNDS) -> Market:
@@ -187,7 +184,10 @@ def lending_crisis(seed: int, *, rounds: int = ROUNDS) -> Market:
     changed[2] = tilted(after[2].likelihood.mean(axis=0), (0.1, -0.1))
     changed[3] = tilted(after[3].likelihood.mean(axis=0), (1.1, -1.1))
     first, second = changing_shares(rng, 2)
-    regimes = signal_regimes([(first, shares, likelihoods), (second, worse, changed)])
+    regimes = [
+        Regime(joint_from_outcome(shares, *likelihoods), first),
+        Regime(joint_from_outcome(worse, *changed), second),
+    ]
     columns = [signal.column(shares) for signal in before]
     useless = useless_columns(vary(rng, 2))
     return make_market(rng, columns, useless, LENDING, regimes, rounds=rounds, seed=seed)
@@ -217,11 +217,12 @@ def permuted(seed: int, *, rounds: int = ROUNDS) -> Market:
     signals = _lending_signals(rng)
     default = rng.uniform(0.17, 0.25)
     shares = np.array([1 - default, default])
-    likelihoods = [np.tile(shares @ signal.likelihood, (2, 1)) for signal in signals]
-    regimes = signal_regimes([(1.0, shares, likelihoods)])
-    columns = [signal.column(shares) for signal in signals]
+    unrelated = [
+        replace(signal, likelihood=np.tile(shares @ signal.likelihood, (2, 1)))
+        for signal in signals
+    ]
     useless = useless_columns(vary(rng, 2))
-    return make_market(rng, columns, useless, LENDING, regimes, rounds=rounds, seed=seed)
+    return signal_market(rng, unrelated, shares, useless, LENDING, rounds=rounds, seed=seed)
 
 
 def triage(seed: int, *, rounds: int = ROUNDS) -> Market:
@@ -264,14 +265,12 @@ def triage(seed: int, *, rounds: int = ROUNDS) -> Market:
         "clinic": {"well": -10, "mild": -8, "severe": -vary(rng, 150)},
         "hospital": {"well": -60, "mild": -50, "severe": -50},
     }
-    regimes = signal_regimes([(1.0, shares, [signal.likelihood for signal in signals])])
-    columns = [signal.column(shares) for signal in signals]
     useless = useless_columns(vary(rng, 0.5))
-    return make_market(rng, columns, useless, rewards, regimes, rounds=rounds, seed=seed)
+    return signal_market(rng, signals, shares, useless, rewards, rounds=rounds, seed=seed)
 
 
 def fraud(seed: int, *, rounds: int = ROUNDS) -> Market:
-    """A rare outcome: 1 to 3 % of the payments are fraud, and blocking hides which ones.
+    """Pass or block payments: 1 to 3 % are fraud, and blocking hides which ones.
 
     Parameters
     ----------
@@ -307,10 +306,8 @@ def fraud(seed: int, *, rounds: int = ROUNDS) -> Market:
         "pass": {"genuine": 2, "fraud": -vary(rng, 150)},
         "block": {"genuine": -5, "fraud": -5},
     }
-    regimes = signal_regimes([(1.0, shares, [signal.likelihood for signal in signals])])
-    columns = [signal.column(shares) for signal in signals]
     useless = useless_columns(vary(rng, 0.03))
-    return make_market(rng, columns, useless, rewards, regimes, rounds=rounds, seed=seed)
+    return signal_market(rng, signals, shares, useless, rewards, rounds=rounds, seed=seed)
 
 
 def router(seed: int, *, rounds: int = ROUNDS) -> Market:
@@ -352,14 +349,12 @@ def router(seed: int, *, rounds: int = ROUNDS) -> Market:
         "small": {"easy": 1, "hard": 0.1, "hopeless": 0},
         "large": {"easy": 1 - cost, "hard": 1 - cost, "hopeless": -cost},
     }
-    regimes = signal_regimes([(1.0, shares, [signal.likelihood for signal in signals])])
-    columns = [signal.column(shares) for signal in signals]
     useless = useless_columns(vary(rng, 0.003))
-    return make_market(rng, columns, useless, rewards, regimes, rounds=rounds, seed=seed)
+    return signal_market(rng, signals, shares, useless, rewards, rounds=rounds, seed=seed)
 
 
 def subgroup(seed: int, *, rounds: int = ROUNDS) -> Market:
-    """A test pays only in a subgroup that free values tell, and a dearer one in another.
+    """Treat or wait: one test pays in one free subgroup only, and a dearer one in another.
 
     Parameters
     ----------
@@ -448,11 +443,9 @@ def fees(seed: int, *, rounds: int = ROUNDS) -> Market:
         Group("blood", ("tsh", "t4", "crp"), vary(rng, 4.0)),
         Group("imaging", ("xray", "ct"), vary(rng, 6.0)),
     )
-    regimes = signal_regimes([(1.0, shares, [signal.likelihood for signal in signals])])
-    columns = [signal.column(shares) for signal in signals]
     useless = useless_columns(vary(rng, 0.5))
-    return make_market(
-        rng, columns, useless, rewards, regimes, rounds=rounds, seed=seed, groups=groups
+    return signal_market(
+        rng, signals, shares, useless, rewards, groups=groups, rounds=rounds, seed=seed
     )
 
 
@@ -496,11 +489,9 @@ def thresholds(seed: int, *, rounds: int = ROUNDS) -> Market:
         "blocker": {"normal": -error / 2, "under": -error, "over": 0},
     }
     groups = (Group("blood", ("tsh", "t4", "t3"), vary(rng, 3)),)
-    regimes = signal_regimes([(1.0, shares, [signal.likelihood for signal in signals])])
-    columns = [signal.column(shares) for signal in signals]
     useless = useless_columns(vary(rng, 1))
-    return make_market(
-        rng, columns, useless, rewards, regimes, rounds=rounds, seed=seed, groups=groups
+    return signal_market(
+        rng, signals, shares, useless, rewards, groups=groups, rounds=rounds, seed=seed
     )
 
 
