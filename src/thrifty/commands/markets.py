@@ -83,19 +83,22 @@ def show_market_summaries(
 
 
 def _shares_table(summaries: Sequence[StrategySummary], families: Sequence[FamilySummary]) -> Table:
-    headings = [
-        known.family if known.truth.has_something_to_gain else f"{known.family}*"
-        for known in families
-    ]
-    table = new_table(["strategy"], ["mean", *headings, "seconds"])
+    table = new_table(["strategy"], ["mean", *map(_heading, families), "seconds"])
     for row in summaries:
         shares = (row.share, *(row.by_family[known.family] for known in families))
         table.add_row(row.strategy, *map(_format_share, shares), f"{row.seconds:.2f}")
     return table
 
 
+def _heading(family: FamilySummary) -> str:
+    """Return the name of a family on two lines, if it has two words."""
+    mark = "" if family.truth.has_something_to_gain else "*"
+    return f"{family.family}{mark}".replace("-", "-\n")
+
+
 def _format_share(share: MeanShare | None) -> str:
-    """Return the mean with half the width of its interval."""
+    """Return the mean with half the width of its interval; one seed gives no interval."""
     if share is None:
         return ""
-    return f"{share.mean:.2f} ± {(share.high - share.low) / 2:.2f}"
+    half = (share.high - share.low) / 2
+    return f"{share.mean:.2f}±{half:.2f}" if half > 0 else f"{share.mean:.2f}"
