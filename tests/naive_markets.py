@@ -23,10 +23,10 @@ def cells(table: KnownDistribution, known: Known) -> np.ndarray:
 
 def act(table: KnownDistribution, known: Known) -> float:
     """Return the reward of the best action, times the probability of what is known."""
-    chances = cells(table, known)
+    chances: list[float] = cells(table, known).tolist()
+    rows: list[list[float]] = table.rewards.tolist()
     return max(
-        sum(chance * reward for chance, reward in zip(chances, row, strict=True))
-        for row in table.rewards
+        sum(chance * reward for chance, reward in zip(chances, row, strict=True)) for row in rows
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import astuple
 
 import numpy as np
@@ -11,14 +10,14 @@ import pytest
 from naive_markets import best_fixed, best_stepwise, set_gain
 from thrifty.checks import check_environment
 from thrifty.environments import Column, Market, Regime
+from thrifty.environments.market import Rewards
 from thrifty.environments.market_columns import encode
 from thrifty.environments.markets import FAMILIES
 from thrifty.errors import InvalidParameter, InvalidTable
 from thrifty.prices import Group
 from thrifty.rounds import Purchase
 
-SICK = {"treat": {"well": -10.0, "ill": 10.0}, "wait": 0.0}
-Make = Callable[..., Market]
+SICK: Rewards = {"treat": {"well": -10.0, "ill": 10.0}, "wait": 0.0}
 
 each_family = pytest.mark.parametrize("name", FAMILIES)
 
@@ -26,7 +25,7 @@ each_family = pytest.mark.parametrize("name", FAMILIES)
 def tiny(**options: object) -> Market:
     """Return a free sign, and two tests that share a setup fee of 1.
 
-    Without the sign (half of the cases) nobody is ill. With it, both tests are coins, and the
+    Without the sign (half of the cases) no one is ill. With it, both tests are coins, and the
     patient is ill if the first is 1; the second is a copy of the first.
     """
     joint = np.zeros((2, 2, 2, 2))
