@@ -466,8 +466,9 @@ def thresholds(seed: int, *, rounds: int = ROUNDS) -> Market:
 
     Examples
     --------
-    >>> [round(end) for end in thresholds(0).distributions[0].joint.sum(axis=(0, 2, 3, 4)) * 100]
-    [3, 89, 8]
+    >>> tsh = next(column for column in thresholds(0).columns if column.name == "tsh")
+    >>> [round(percentile) for percentile in tsh.ends]
+    [0, 4, 93, 100]
     """
     rng = parameters_stream("thresholds", seed)
     under, over = rng.uniform(0.04, 0.07), rng.uniform(0.02, 0.04)
