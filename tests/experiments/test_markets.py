@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["strategy"] for row in content["strategies"]] == ["nothing", "ucb1"]
     assert content["families"][0]["family"] == "lending"
     assert (tmp_path / "markets" / "markets.parquet").is_file()
+
+
+def test_trials_can_be_sent_to_workers() -> None:
+    trial = all_trials(["fees"], strategies_named(["best plan"]), [100], rounds=50)[0]
+    sent = pickle.loads(pickle.dumps(trial))
+    assert sent.key == trial.key
+    assert sent.compute()["gain"] == trial.compute()["gain"]

@@ -254,10 +254,10 @@ def triage(seed: int, *, rounds: int = ROUNDS) -> Market:
 
     signals = (
         Signal("temperature", None, tilted([0.65, 0.25, 0.1], tilts(1.0))),
-        Signal("pulse", vary(rng, 1), tilted([0.6, 0.28, 0.12], tilts(1.4))),
-        Signal("crp", vary(rng, 4), tilted([0.55, 0.25, 0.13, 0.07], tilts(2.4))),
+        Signal("pulse", vary(rng, 0.6), tilted([0.6, 0.28, 0.12], tilts(1.4))),
+        Signal("crp", vary(rng, 2.5), tilted([0.55, 0.25, 0.13, 0.07], tilts(2.4))),
         Signal(
-            "scan", vary(rng, 9), tilted([0.6, 0.25, 0.15], tilts(3.6)), ("clear", "?", "finding")
+            "scan", vary(rng, 6), tilted([0.6, 0.25, 0.15], tilts(3.6)), ("clear", "?", "finding")
         ),
     )
     rewards: Rewards = {
@@ -265,7 +265,7 @@ def triage(seed: int, *, rounds: int = ROUNDS) -> Market:
         "clinic": {"well": -10, "mild": -8, "severe": -vary(rng, 150)},
         "hospital": {"well": -60, "mild": -50, "severe": -50},
     }
-    useless = useless_columns(vary(rng, 0.5))
+    useless = useless_columns(vary(rng, 0.3))
     return signal_market(rng, signals, shares, useless, rewards, rounds=rounds, seed=seed)
 
 
@@ -375,8 +375,9 @@ def subgroup(seed: int, *, rounds: int = ROUNDS) -> Market:
     True
     """
     rng = parameters_stream("subgroup", seed)
-    sites = rng.permutation([0.3, 0.25, 0.2, 0.15, 0.1])
-    first, second = rng.choice(5, 2, replace=False)
+    order = rng.permutation(5)
+    sites = np.array([0.28, 0.25, 0.22, 0.15, 0.10])[order]
+    first, second = rng.permutation(np.flatnonzero(order < 3))[:2]
     old, low = rng.uniform(0.2, 0.35), rng.uniform(0.04, 0.10)
 
     def ill(site: Floats, age: Floats, test: Floats, scan: Floats) -> Floats:
@@ -391,11 +392,11 @@ def subgroup(seed: int, *, rounds: int = ROUNDS) -> Market:
     columns = [
         Column("site", None, levels=LETTERS[:5]),
         Column("age", None, ends=(0.0, 100 * (1 - old), 100.0)),
-        Column("test", vary(rng, 1.2), ends=(0.0, 100 * cut, 100.0)),
-        Column("scan", vary(rng, 1.6), ends=(0.0, 50.0, 75.0, 100.0)),
+        Column("test", vary(rng, 1.0), ends=(0.0, 100 * cut, 100.0)),
+        Column("scan", vary(rng, 1.1), ends=(0.0, 50.0, 75.0, 100.0)),
     ]
     rewards: Rewards = {"wait": 0, "treat": {"well": -vary(rng, 9, 0.1), "ill": vary(rng, 9, 0.1)}}
-    useless = useless_columns(vary(rng, 0.2))
+    useless = useless_columns(vary(rng, 0.1))
     return make_market(rng, columns, useless, rewards, [Regime(joint)], rounds=rounds, seed=seed)
 
 
