@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from thrifty.cli import app
 from thrifty.commands import markets as command
-from thrifty.environments.market import Market, MarketDecisions
+from thrifty.environments.market import MarketDecisions
 from thrifty.environments.markets import FAMILIES
 from thrifty.errors import InvalidTable, UnknownName
 from thrifty.experiments import market_strategies
@@ -21,7 +21,6 @@ from thrifty.experiments.executors import SerialExecutor
 from thrifty.experiments.market_strategies import (
     STRATEGIES,
     PolicyStrategy,
-    policy_variants,
     strategies_named,
 )
 from thrifty.experiments.market_summary import summarise, summarise_families
@@ -35,7 +34,10 @@ from thrifty.experiments.markets import (
     score,
 )
 from thrifty.experiments.sources import source_files
-from thrifty.simulation import simulate
+from thrifty.plans.cases import PastCases
+from thrifty.policies import UCB1, registry
+from thrifty.problem import Problem
+from thrifty.seeds import Seed
 
 QUICK = ("nothing", "best plan", "ucb1")
 
@@ -104,28 +106,24 @@ def test_references_that_learn(label: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert score(market, 5, decisions)["share"] > 0.5
 
 
-def test_a_warm_policy_gets_past_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: dict[str, Any] = {}
+def test_a_new_policy_with_a_history_plays_cold_and_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[PastCases | None] = []
 
-    def play(name: str, market: Market, **params: Any) -> Any:
-        given.update(params)
-        return simulate(name, market, seeds=params["seeds"])
+    def learner(problem: Problem, *, history: PastCases | None = None, seed: Seed = None) -> UCB1:
+        given.append(history)
+        return UCB1(problem, seed=seed)
 
-    monkeypatch.setattr(market_strategies, "simulate", play)
+    policies = {**registry.POLICIES, "learner": learner}
+    monkeypatch.setattr(registry, "POLICIES", policies)
+    monkeypatch.setattr(market_strategies, "POLICIES", policies)
+    cold, warm = strategies_named(["learner"])
+    assert (cold.label, warm.label) == ("learner", "learner, warm")
     market = FAMILIES["router"](100, rounds=50)
-    strategy = PolicyStrategy("warm", "ucb1", {"alpha": 0.2}, past_cases=70)
-    strategy.decide(market, 8)
-    assert given["alpha"] == 0.2
-    assert (given["history"].codes == market.past_cases(70, 8).codes).all()
-    PolicyStrategy("cold", "ucb1").decide(market, 8)
-
-
-def test_a_policy_with_a_history_plays_cold_and_warm(monkeypatch: pytest.MonkeyPatch) -> None:
-    def learner(problem: Any, *, history: Any = None, seed: Any = None) -> Any:
-        raise NotImplementedError
-
-    monkeypatch.setattr(market_strategies, "policy_named", lambda _: learner)
-    assert [variant.settings["past_cases"] for variant in policy_variants("x")] == [0, 2000]
+    same = cold.decide(market, 8).actions == warm.decide(market, 8).actions
+    assert same.all()
+    assert given[0] is None
+    assert given[1] is not None
+    assert (given[1].codes == market.past_cases(2000, 8).codes).all()
 
 
 def test_strategies_by_name() -> None:
