@@ -5,22 +5,22 @@ stepwise plan (1). In a family with nothing to gain it is the loss as a share of
 is perfect foresight minus the best constant action; it is at most 0 on average. Gains count the
 expected reward of an action given all values of the case, so the luck of outcomes does not count.
 
-==========  =======  ==================================================================
-`family`    String   name of the family
-`seed`      Int64    seed of the market and of its cases
-`strategy`  String   label of the strategy
-`share`     Float64  see above
-`late`      Float64  the same over the last quarter of the cases
-`gain`      Float64  expected gain of a case, in money
-`realised`  Float64  gain of a case with the outcomes that were drawn, in money
-`spend`     Float64  the part of it that was paid for features
-`constant`  Float64  exact gain of the best constant action
-`free`      Float64  exact gain of acting on the free values only
-`fixed`     Float64  exact gain of the best fixed set
-`stepwise`  Float64  exact gain of the best stepwise plan
+===========  =======  ==================================================================
+`family`     String   name of the family
+`seed`       Int64    seed of the market and of its cases
+`strategy`   String   label of the strategy
+`share`      Float64  see above
+`late`       Float64  the same over the last quarter of the cases
+`gain`       Float64  expected gain of a case, in money
+`realised`   Float64  gain of a case with the outcomes that were drawn, in money
+`spend`      Float64  the part of it that was paid for features
+`constant`   Float64  exact gain of the best constant action
+`free`       Float64  exact gain of acting on the free values only
+`fixed`      Float64  exact gain of the best fixed set
+`stepwise`   Float64  exact gain of the best stepwise plan
 `foresight`  Float64  exact gain with perfect foresight
-`seconds`   Float64  time to play
-==========  =======  ==================================================================
+`seconds`    Float64  time to play
+===========  =======  ==================================================================
 """
 
 from __future__ import annotations
