@@ -9,17 +9,22 @@ of this: it gets fine codes, as a real table gives them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.exact_plans import ColumnSet, ExactPlan, Floats, Integers, KnownDistribution
+from thrifty.environments.market_columns import (
+    Column,
+    encode,
+    joint_from_levels,
+    joint_from_outcome,
+)
 from thrifty.features import Feature
 from thrifty.plans.cases import PastCases
+from thrifty.plans.exact import ColumnSet, ExactPlan, Floats, Integers, KnownDistribution
 from thrifty.prices import Group, PriceList
 from thrifty.problem import Problem
 from thrifty.tables.fine import fine_edges
@@ -27,58 +32,12 @@ from thrifty.tables.fine import fine_edges
 Rewards = Mapping[str, Mapping[str, float] | float]
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a made-up table.
-
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    price : float, optional
-        Its price; None if it is free.
-    levels : sequence of str
-        Names of the levels, if the column is a category.
-    ends : sequence of float
-        Ends of the levels, if it is a number: level k lies between ends k and k + 1.
-    has_missing : bool
-        True if the last level of a number means that the value is missing.
-    """
-
-    name: str
-    price: float | None
-    levels: Sequence[str] = ()
-    ends: Sequence[float] = ()
-    has_missing: bool = False
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels."""
-        return len(self.levels) or len(self.ends) - 1 + self.has_missing
-
-    def draw(self, levels: Integers, rng: np.random.Generator) -> Floats:
-        """Return the values of cases with these levels; nan is a missing value."""
-        if self.levels:
-            return levels.astype(np.float64)
-        ends = np.array([*self.ends, np.nan, np.nan])
-        return np.asarray(
-            ends[levels] + rng.random(len(levels)) * (ends[levels + 1] - ends[levels])
-        )
-
-    def feature(self, values: Floats) -> Feature:
-        """Return the feature of a table with these values."""
-        if self.levels:
-            return Feature(self.name, tuple(self.levels))
-        edges = fine_edges(*np.unique(values[~np.isnan(values)], return_counts=True))
-        return Feature.number(self.name, edges, missing=self.has_missing)
-
-
-def code(feature: Feature, values: Floats) -> NDArray[np.int16]:
-    """Return the codes of drawn values."""
-    if not feature.ordered:
-        return values.astype(np.int16)
-    codes = np.searchsorted(feature.edges, values)
-    return np.where(np.isnan(values), len(feature.levels) - 1, codes).astype(np.int16)
+def fine_feature(column: Column, values: Floats) -> Feature:
+    """Return a column as the feature of a table with these values: the rows determine the edges."""
+    if column.levels:
+        return column.feature()
+    edges = fine_edges(*np.unique(values[~np.isnan(values)], return_counts=True))
+    return Feature.number(column.name, edges, missing=column.has_missing)
 
 
 class Rows(NamedTuple):
@@ -134,7 +93,7 @@ class MadeUpTable:
 
     def problem(self, values: Floats) -> Problem:
         """Return the problem of a table with these values (n, all columns)."""
-        features = [column.feature(values[:, i]) for i, column in enumerate(self.all_columns)]
+        features = [fine_feature(column, values[:, i]) for i, column in enumerate(self.all_columns)]
         return Problem(features, tuple(self.rewards), outcomes=self.rewards, prices=self.prices)
 
     def draw(self, n: int, seed: int) -> Rows:
@@ -157,7 +116,7 @@ class MadeUpTable:
         """
         rows = self.draw(n, seed)
         problem = problem or self.problem(rows.values)
-        codes = [code(feature, rows.values[:, i]) for i, feature in enumerate(problem.features)]
+        codes = [encode(feature, rows.values[:, i]) for i, feature in enumerate(problem.features)]
         free = np.array([column.price is None for column in self.all_columns])
         return PastCases(problem, np.stack(codes, axis=1), rows.outcomes, free)
 
@@ -204,39 +163,6 @@ class Truth:
     def share(self, gain: float) -> float:
         """Return how far a gain is on the way from doing nothing (0) to the best plan (1)."""
         return (gain - self.nothing) / (self.plan.value - self.nothing)
-
-
-def joint_from_outcome(shares: Sequence[float], *likelihoods: Sequence[Sequence[float]]) -> Floats:
-    """Return the joint distribution of columns that are independent given the outcome.
-
-    `shares` are the probabilities of the outcomes, and each column has one row of probabilities of
-    its levels for every outcome.
-
-    >>> joint_from_outcome([0.5, 0.5], [[0.8, 0.2], [0.4, 0.6]]).tolist()
-    [[0.4, 0.2], [0.1, 0.3]]
-    """
-    joint = np.array(shares)
-    for likelihood in likelihoods:
-        joint = joint[..., None, :] * np.array(likelihood).T
-    return joint
-
-
-def joint_from_levels(shares: Sequence[Sequence[float]], event: Callable[..., Floats]) -> Floats:
-    """Return the joint distribution of independent columns and an outcome that depends on them.
-
-    `shares` are the probabilities of each column's levels. `event` gets an array of levels for
-    every column and returns the probability of the second outcome.
-
-    >>> joint_from_levels([[0.5, 0.5]], lambda x: 0.25 + 0.5 * x).tolist()
-    [[0.375, 0.125], [0.125, 0.375]]
-    """
-    sizes = [np.arange(len(row)) for row in shares]
-    grid = np.meshgrid(*sizes, indexing="ij")
-    weight = np.ones([len(row) for row in shares])
-    for row, levels in zip(shares, grid, strict=True):
-        weight = weight * np.array(row)[levels]
-    chance = np.broadcast_to(event(*grid), weight.shape)
-    return np.stack((weight * (1 - chance), weight * chance), axis=-1)
 
 
 def with_copy(joint: Floats, column: int, share: float) -> Floats:
@@ -574,7 +500,7 @@ def age_marker(n: int, seed: int) -> PastCases:
         for i, name in enumerate(prices)
     ]
     problem = Problem(features, ("no", "yes"), outcomes=RIGHT_OR_WRONG, prices=prices)
-    codes = np.stack([code(feature, values[:, i]) for i, feature in enumerate(features)], axis=1)
+    codes = np.stack([encode(feature, values[:, i]) for i, feature in enumerate(features)], axis=1)
     return PastCases(problem, codes, is_ill.astype(np.int64), np.zeros(len(prices), np.bool_))
 
 

@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pytest
 from benchmarks.cell_method import choose_by_cells
-from benchmarks.exact_plans import ColumnSet, Floats, KnownDistribution
 from benchmarks.made_up_tables import (
     KINDS,
     MadeUpTable,
@@ -18,6 +17,7 @@ from benchmarks.made_up_tables import (
     threshold,
 )
 
+from thrifty.plans.exact import ColumnSet, Floats, KnownDistribution
 from thrifty.prices import Group, PriceList
 
 Plan = int | tuple[int, tuple["Plan", ...]]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from thrifty.commands.execution import open_session, run_with_progress, with_seeds
+from thrifty.commands.markets import is_markets, run_market_benchmark
 from thrifty.commands.options import AsJson, ClusterAddress, Fresh, Out, Seeds, Workers
 from thrifty.commands.output import show, show_json
 from thrifty.commands.priced import is_priced, run_benchmark
@@ -45,6 +46,10 @@ def run(
         list[str] | None,
         typer.Option(help="priced: add the methods of FILE.py, or one of them, FILE.py:Class."),
     ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="markets: only this strategy or policy; may be given several times."),
+    ] = None,
 ) -> None:
     """Run an experiment and print the total gain of each policy.
 
@@ -52,7 +57,8 @@ def run(
     are written to OUT/ID/table.parquet. For a grid, the best parameters are printed; for several
     horizons, the growth of regret. A folder such as worlds runs all its experiments and prints one
     table of regrets. priced is the benchmark of plans on real tables with prices; its seeds are the
-    numbers of the splits.
+    numbers of the splits. markets is the benchmark of policies on made-up markets whose best gain
+    is known.
 
     Example: thrifty run nursery/window --seeds 0:20
     """
@@ -63,6 +69,18 @@ def run(
                 data=data,
                 methods=method or (),
                 splits=seeds,
+                session=session,
+                fresh=fresh,
+                as_json=as_json,
+            )
+        return
+    if is_markets(name):
+        with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
+            run_market_benchmark(
+                name,
+                policies=policy or (),
+                seeds=seeds,
+                choosing=choosing,
                 session=session,
                 fresh=fresh,
                 as_json=as_json,

@@ -17,6 +17,7 @@ from thrifty.agent import Agent
 from thrifty.plans.bank import Bank
 from thrifty.plans.cases import LookSet, PastCases
 from thrifty.plans.learning import Learnt, learn
+from thrifty.plans.refitting import MIN_TO_LEARN, TENTHS, refitted_actions
 from thrifty.plans.tree import Decisions, PlanTree
 from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, Scout
@@ -41,10 +42,7 @@ MAX_SWEPT = 3_000_000
 """NCC-UCRL2 starts with a sweep only if it has to remember at most this many partial states."""
 FIRST_PART = 0.2
 """Share of the cases on which the plan and the fixed set are learnt."""
-MIN_TO_LEARN = 20
-"""With fewer cases no model is fitted: the action that was best so far is taken."""
 BLOCKS = 50
-TENTHS = 10
 MIN_STRETCH = 20
 """Least number of cases between two changes of a price."""
 HINDSIGHT_PER_TENTH = 2
@@ -302,12 +300,7 @@ def _result(
 
 def _refitted(cases: PastCases, seed: int) -> tuple[StrategyResult, StrategyResult]:
     """Buy everything, and nothing, by models that are fitted again after each tenth."""
-    actions = {kind: _best_so_far(cases) for kind in ("everything", "nothing")}
-    for rows in np.array_split(np.arange(cases.n_cases), TENTHS)[1:]:
-        if rows.size and rows[0] >= MIN_TO_LEARN:
-            earlier = Learnt(Bank(cases.subset(np.arange(rows[0])), seed=seed))
-            for kind, found in actions.items():
-                found[rows] = getattr(earlier, kind).decide(cases.codes[rows]).actions
+    actions = refitted_actions(cases, seed=seed, kinds=("everything", "nothing"))
     everything, nothing = (
         Decisions(found, np.full((cases.n_cases, len(cases.looks)), kind == "everything"))
         for kind, found in actions.items()
@@ -321,15 +314,6 @@ def _refitted(cases: PastCases, seed: int) -> tuple[StrategyResult, StrategyResu
         ),
         _result(Strategy.NOTHING, "uses free features only, and learns what to do", cases, nothing),
     )
-
-
-def _best_so_far(cases: PastCases) -> NDArray[np.int64]:
-    """Return for every case the action that would have earned most in the cases before it."""
-    happened = np.eye(cases.rewards.shape[1])[cases.outcomes]
-    # One case of every outcome to begin with, so that the first action is not arbitrary.
-    before = happened.cumsum(axis=0) - happened + 1
-    best: NDArray[np.int64] = (before @ cases.rewards.T).argmax(axis=1)
-    return best
 
 
 def _carried_out(

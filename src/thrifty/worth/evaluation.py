@@ -12,10 +12,10 @@ from thrifty.plans.break_even import BreakEven, break_even
 from thrifty.plans.learning import KINDS, Learnt, learn
 from thrifty.plans.nested import NestedGains, n_outer_folds, nested_gains
 from thrifty.plans.price_curve import FACTORS, PricePoint, price_curve
+from thrifty.plans.refitting import TENTHS
 from thrifty.plans.tree import PlanTree
 from thrifty.tables.cases import Cases
 from thrifty.worth.backtest import (
-    TENTHS,
     Backtest,
     Strategy,
     asks_for_policy,

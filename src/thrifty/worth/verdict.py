@@ -9,10 +9,11 @@ import numpy as np
 
 from thrifty.plans.break_even import SHOWN_FROM, BreakEven
 from thrifty.plans.printing import format_plan, purchase_price
+from thrifty.plans.refitting import TENTHS
 from thrifty.tables.cases import Cases
 from thrifty.tables.offers import quote_names
 from thrifty.tables.scaffold import PLACEHOLDER_PRICE
-from thrifty.worth.backtest import TENTHS, Backtest, Strategy
+from thrifty.worth.backtest import Backtest, Strategy
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.money import MoneyFormat, display_name, join_names
 from thrifty.worth.selection import Estimate

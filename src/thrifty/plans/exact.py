@@ -92,6 +92,12 @@ class KnownDistribution:
         reward = (self.marginal(columns) @ self.rewards.T).max(axis=-1).sum()
         return float(reward) - self.price(columns)
 
+    @property
+    def foresight(self) -> float:
+        """Gain of a case if the outcome were known for nothing."""
+        shares = self.joint.sum(axis=tuple(range(self.n_columns)))
+        return float(shares @ self.rewards.max(axis=0))
+
     def best_set(self) -> ColumnSet:
         """Return the set with the largest gain, the smallest one on a tie."""
         return max(self.column_sets, key=lambda columns: round(self.set_value(columns), 12))
@@ -158,9 +164,14 @@ class ExactPlan:
 
     def gains(self, levels: Integers, outcomes: Integers) -> Floats:
         """Return reward minus prices of every case."""
-        actions, bought = self.follow(levels)
-        gains = self.table.rewards[actions, outcomes]
-        for columns in np.unique(bought, axis=0):
-            rows = (bought == columns).all(axis=1)
-            gains[rows] -= self.table.price(tuple(np.flatnonzero(columns).tolist()))
-        return gains
+        choices = self.follow(levels)
+        rewards: Floats = self.table.rewards[choices.actions, outcomes]
+        return rewards - self.costs(choices)
+
+    def costs(self, choices: Choices) -> Floats:
+        """Return what is paid in every case."""
+        costs = np.zeros(len(choices.actions))
+        for columns in np.unique(choices.bought, axis=0):
+            rows = (choices.bought == columns).all(axis=1)
+            costs[rows] = self.table.price(tuple(np.flatnonzero(columns).tolist()))
+        return costs
