@@ -21,6 +21,7 @@ from thrifty.policies.plan import PlanPolicy
 from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
 from thrifty.policies.sim_oos import SimOOS
+from thrifty.policies.surveyor import Surveyor
 from thrifty.policies.sw_ucb import SWUCB
 from thrifty.policies.ucb1 import UCB1
 from thrifty.policies.uniform import Uniform
@@ -38,6 +39,7 @@ __all__ = [
     "PlanPolicy",
     "Scout",
     "SimOOS",
+    "Surveyor",
     "Uniform",
     "policy_named",
     "registered_name",
@@ -56,6 +58,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "ps-linucb": PSLinUCB,
         "scout": Scout,
         "sim-oos": SimOOS,
+        "surveyor": Surveyor,
         "sw-ucb": SWUCB,
         "ucb1": UCB1,
         "uniform": Uniform,

@@ -36,6 +36,19 @@ from thrifty.surveyor.partial_bank import PartialCases
 
 Floats = NDArray[np.float64]
 
+@dataclass
+class RunningMean:
+    """Mean of the values added so far."""
+
+    n: int = 0
+    mean: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Take in a value."""
+        self.n += 1
+        self.mean += (value - self.mean) / self.n
+
+
 FOLLOW, EXPLORE = 1, 2
 """Purposes of purchases."""
 MAX_COMPLETE, MAX_PARTIAL = 6_000, 6_000
@@ -51,6 +64,10 @@ INFORMATIVE = 0.05
 SMALL_GAP = 0.02
 DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
+LOSS_SHARE = 0.025
+"""Largest loss, as a share of the headroom of all cases."""
+PROVED_CASES = 100
+"""Number of cases after which the gains of a plan count as evidence."""
 PRICE_MEMORY = 0.02
 """Weight of the latest price in the running mean of a feature's price."""
 
@@ -101,6 +118,8 @@ class Surveyor(Policy):
         self._changes: list[int] = []
         self._old_share = 1.0
         self._planned_rows = 0
+        self._surplus = 0.0
+        self._record = RunningMean()
         self._fitted_at = 0
         self._fits = 0
         self._seed = int(self.rng.integers(2**31))
@@ -166,7 +185,9 @@ class Surveyor(Policy):
         if self.knowledge is None:
             return None
         if observation.purpose == EXPLORE:
-            root = self.knowledge.everything.root
+            # A model of noise is worse than no model.
+            helps = self.knowledge.informed_gain > 0
+            root = (self.knowledge.everything if helps else self.knowledge.nothing).root
             assert isinstance(root, Leaf)
             return root
         assert self._steps is not None
@@ -193,8 +214,15 @@ class Surveyor(Policy):
     @property
     def exploring_rate(self) -> float:
         """The probability of looking at everything in the next case."""
+        if self._surplus < -self.max_loss:
+            return 0.0
         cost = max(self._price_of_everything() - self._spend, 0.0) + 0.5 * self._blind_gap()
         return self._exploration.rate(self.rounds, self.headroom, cost)
+
+    @property
+    def max_loss(self) -> float:
+        """How far the total gain may fall below that of the best constant action, in money."""
+        return LOSS_SHARE * headroom(self._prior(), self.table.table) * self.horizon
 
     @property
     def headroom(self) -> float:
@@ -231,6 +259,7 @@ class Surveyor(Policy):
         self._remember(observation, possible, probabilities)
         if observation.purpose == EXPLORE:
             self._count_exploring(observation, action)
+        self._count_surplus(observation, probabilities * possible, money)
         if self.knowledge is not None:
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
@@ -259,6 +288,16 @@ class Surveyor(Policy):
         self._exploration.spent += max(paid - self._spend, 0.0)
         self._exploration.spent += float(values.max() - values[action])
 
+    def _count_surplus(self, observation: Observation, likely: Floats, reward: float) -> None:
+        """Add up how much more is gained than by the best constant action."""
+        likely = likely / max(float(likely.sum()), 1e-12)
+        constant = int((self.table.table @ self._prior()).argmax())
+        surplus = reward - observation.total_cost * self._span
+        surplus -= float(self.table.table[constant] @ likely)
+        self._surplus += surplus
+        if observation.purpose == FOLLOW:
+            self._record.add(surplus)
+
     def _watch(
         self,
         probabilities: Floats,
@@ -281,6 +320,7 @@ class Surveyor(Policy):
         change = self._detector.alarm(self.rounds, self._rows_since_change())
         if change is not None:
             self._changes.append(change)
+            self._record = RunningMean()
             self._exploration.restart(self.rounds)
             self._planned_rows = 0
             self._counts *= 20 / max(self._counts.sum(), 20)
@@ -329,9 +369,20 @@ class Surveyor(Policy):
                     spend=0.0,
                     leaf_frequencies=(knowledge.frequencies,),
                 )
+            if self._keeps_plan(knowledge):
+                assert self.knowledge is not None
+                knowledge = refit_models(self.knowledge, cases, partial_cases, seed=seed)
+            else:
+                self._record = RunningMean()
         else:
             knowledge = refit_models(self.knowledge, cases, partial_cases, seed=seed)
         self._use(knowledge)
+
+    def _keeps_plan(self, found: Knowledge) -> bool:
+        """Return True if the present plan has proved itself and the search found none."""
+        if found.buys or self.knowledge is None or not self.knowledge.buys:
+            return False
+        return self._record.n >= PROVED_CASES and self._record.mean > 0
 
     def _chosen_rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return the complete cases to learn from: those since the change, and some before."""

@@ -21,6 +21,8 @@ MIXED = 0.3
 LEAST, MOST = 0.005, 0.98
 SMALLEST = 0.01
 MAX_STEP = 3.0
+USUAL_STEPS = 30
+"""Number of steps that are added to those seen when their mean is taken."""
 USUAL_CASES = 5.0
 """Weight of the model's own expectation when disappointing rewards are counted."""
 FEW_CASES, FEWER_CASES = 300, 20
@@ -45,6 +47,8 @@ class ChangeDetector:
         Number of the case in which the current period began.
     worse, expected_worse : float
         Number of disappointing rewards since then, and the number that models expected.
+    steps, n_steps : float, int
+        Sum and number of the steps of the test of outcomes since then.
     """
 
     rewards: float = 0.0
@@ -54,6 +58,8 @@ class ChangeDetector:
     start: int = 0
     worse: float = 0.0
     expected_worse: float = 0.0
+    steps: float = 0.0
+    n_steps: int = 0
 
     def add(
         self,
@@ -87,7 +93,12 @@ class ChangeDetector:
         expected = max(float(probabilities[possible].sum()), SMALLEST)
         usual = float(frequencies[possible].sum())
         step = math.log(MIXED + (1 - MIXED) * usual / expected)
-        self.outcomes = max(0.0, self.outcomes + min(max(step, -MAX_STEP), MAX_STEP))
+        step = min(max(step, -MAX_STEP), MAX_STEP)
+        # A model that was never better than the frequencies must not look like a change.
+        usual_step = max(self.steps / (self.n_steps + USUAL_STEPS), 0.0)
+        self.steps += step
+        self.n_steps += 1
+        self.outcomes = max(0.0, self.outcomes + step - usual_step)
         if self.outcomes == 0.0:
             self.outcomes_start = number + 1
 
@@ -147,7 +158,8 @@ class ChangeDetector:
         self.rewards_start = self.outcomes_start = number
         if not keep_start:
             self.start = number
-            self.worse = self.expected_worse = 0.0
+            self.worse = self.expected_worse = self.steps = 0.0
+            self.n_steps = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as JSON values."""
