@@ -10,7 +10,7 @@ from small_service import policy_text, run_apart
 from thrifty.policy_file import parse_spec, read_spec
 from thrifty.service.decisions import NewCase, ObservationReport
 from thrifty.service.engine import Engine
-from thrifty.service.events import Event
+from thrifty.service.events import START, Event
 from thrifty.service.projection import Projection
 from thrifty.service.served_policy import EngineSettings
 from thrifty.service.stores import open_store
@@ -89,8 +89,20 @@ class EngineHarness:
         await until(lambda: not any(case.id in self.projection.cases for case in due))
 
     async def settled(self) -> None:
-        """Wait until all written events are applied."""
-        await until(lambda: not self.engine.store.log.read(self.engine.position, 1))
+        """Wait until all written events are applied.
+
+        PostgreSQL shows an event to readers only when no older transaction is open, so an empty
+        answer does not mean that there are no more events: they are counted as well.
+        """
+        log = self.engine.store.log
+
+        def is_settled() -> bool:
+            written = self.engine.store.index.count()
+            if len(log.read(START, written + 1)) < written:
+                return False
+            return not log.read(self.engine.position, 1)
+
+        await until(is_settled)
 
 
 QUICK = EngineSettings(tick=0.01, poll=0.005, patience=20.0)
