@@ -217,6 +217,34 @@ class PlanTree:
         self._follow(self.root, codes, np.arange(len(codes)), decisions)
         return decisions
 
+    def expected_rewards(self, codes: Codes) -> Floats:
+        """Return the expected reward of every action at the leaf of each case.
+
+        Parameters
+        ----------
+        codes : array of int, shape (n, D)
+            Codes of all features; -1 where a value cannot be obtained.
+
+        Returns
+        -------
+        array of float, shape (n, A)
+            Rewards in money, without costs.
+        """
+        found = np.zeros((len(codes), len(self.problem.actions)))
+
+        def follow(node: Node, rows: NDArray[np.intp]) -> None:
+            if not rows.size:
+                return
+            if isinstance(node, Leaf):
+                found[rows] = node.rule.action_values(codes[rows])
+                return
+            is_low = node.is_low[codes[rows, node.feature]]
+            follow(node.low, rows[is_low])
+            follow(node.high, rows[~is_low])
+
+        follow(self.root, np.arange(len(codes)))
+        return found
+
     def _follow(
         self, node: Node, codes: Codes, rows: NDArray[np.intp], decisions: Decisions
     ) -> None:

@@ -37,19 +37,27 @@ from thrifty.surveyor.partial_bank import PartialCases
 Floats = NDArray[np.float64]
 
 @dataclass
-class RunningMean:
-    """Mean of the values added so far."""
+class PlanRecord:
+    """How much more a plan has gained than the best constant action."""
 
     n: int = 0
     mean: float = 0.0
+    n_hidden: int = 0
 
-    def add(self, value: float) -> None:
-        """Take in a value."""
+    def add(self, value: float, is_known: bool) -> None:
+        """Take in a case."""
         self.n += 1
+        self.n_hidden += not is_known
         self.mean += (value - self.mean) / self.n
 
+    @property
+    def is_proved(self) -> bool:
+        """True if the plan has gained, and hardly any of it is only believed."""
+        is_known = self.n_hidden <= HIDDEN_SHARE * self.n
+        return self.n >= PROVED_CASES and is_known and self.mean > 0
 
-FOLLOW, EXPLORE = 1, 2
+
+FOLLOW, EXPLORE, CAUTION = 1, 2, 3
 """Purposes of purchases."""
 MAX_COMPLETE, MAX_PARTIAL = 6_000, 6_000
 FIRST_ROWS = 40
@@ -64,8 +72,14 @@ INFORMATIVE = 0.05
 SMALL_GAP = 0.02
 DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
+CONSTANT_OPTIMISM = 1.0
+"""Standard errors that are added to the value of an action that is taken in every case."""
+LABEL_WORTH = 1.0
+MAX_WEIGHT = 10.0
+"""Largest weight of a case whose outcome was unlikely to become known."""
 LOSS_SHARE = 0.025
 """Largest loss, as a share of the headroom of all cases."""
+HIDDEN_SHARE = 0.05
 PROVED_CASES = 100
 """Number of cases after which the gains of a plan count as evidence."""
 PRICE_MEMORY = 0.02
@@ -119,7 +133,8 @@ class Surveyor(Policy):
         self._old_share = 1.0
         self._planned_rows = 0
         self._surplus = 0.0
-        self._record = RunningMean()
+        self._labelled = 0.0
+        self._record = PlanRecord()
         self._fitted_at = 0
         self._fits = 0
         self._seed = int(self.rng.integers(2**31))
@@ -133,6 +148,8 @@ class Surveyor(Policy):
         if self._free is None:
             self._free = known.free
         if np.isnan(known.costs).all():
+            if self._is_cautious:
+                return Purchase.unchecked(np.zeros(known.codes.size, np.bool_), CAUTION)
             mask = ~known.settled & ~self._free
             if mask.any() and self.rng.random() < self.exploring_rate:
                 return Purchase.unchecked(mask, EXPLORE)
@@ -143,25 +160,68 @@ class Surveyor(Policy):
         return Purchase.unchecked(mask, FOLLOW)
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
-        values = np.where(available, self._values(observation), -np.inf)
+        values = self._values(observation)
+        if self._is_blind(observation):
+            values = values + self._bonuses()
+        values = np.where(available, values, -np.inf)
         best = int(values.argmax())
         if observation.purpose != EXPLORE:
             return best
         return self._exploring_action(observation, values, best)
 
+    def _is_blind(self, observation: Observation) -> bool:
+        """Return True if the action is the same in every case, so that it can be learnt alone."""
+        leaf = self._leaf(observation)
+        return leaf is None or (
+            self.knowledge is not None
+            and leaf is self.knowledge.plan.root
+            and not isinstance(leaf.rule, ModelRule)
+        )
+
+    def _bonuses(self) -> Floats:
+        """Return how much better than estimated each action may be, from the labels so far.
+
+        An action that reveals nothing would otherwise be kept forever once it looked best.
+        """
+        p = self._prior()
+        table = self.table.table
+        variances = (table**2) @ p - (table @ p) ** 2
+        bonuses: Floats = CONSTANT_OPTIMISM * np.sqrt(
+            np.maximum(variances, 0.0) / (self._labelled + 1)
+        )
+        return bonuses
+
     def _exploring_action(self, observation: Observation, values: Floats, best: int) -> int:
         """Return the action of a case in which everything was bought: sometimes to see more."""
+        chances = self._action_chances(observation, values, best)
+        return int(self.rng.choice(chances.size, p=chances))
+
+    def _action_chances(self, observation: Observation, values: Floats, best: int) -> Floats:
+        """Return the probability of each action in a case in which everything was bought."""
         information = self.table.information(self._probabilities(observation))
         extra = information - information[best]
         extra[(extra < INFORMATIVE) | np.isinf(values)] = 0.0
         gaps = np.where(np.isinf(values), np.inf, values[best] - values)
         small = SMALL_GAP * self._span
         scores = extra / (gaps + small)
-        if not scores.any():
-            return best
-        other = int(self.rng.choice(scores.size, p=scores / scores.sum()))
-        chance = min(1.0, max(self._blind_gap(), small) / max(gaps[other], 1e-9)) * extra[other]
-        return other if self.rng.random() < chance else best
+        # A purchase without a label teaches little, so a label may cost as much as the purchase.
+        worth = max(self._blind_gap(), small, LABEL_WORTH * observation.total_cost * self._span)
+        chances = scores / max(float(scores.sum()), 1e-12)
+        chances *= np.minimum(1.0, worth / np.maximum(gaps, 1e-9)) * extra
+        chances[best] = 1.0 - chances.sum()
+        return chances
+
+    def _label_weight(self, observation: Observation, possible: NDArray[np.bool_]) -> float:
+        """Return one over the probability that the outcome becomes known, 0 if it is not known."""
+        if possible.all():
+            return 0.0
+        if observation.purpose != EXPLORE:
+            return 1.0
+        values = self._values(observation)
+        chances = self._action_chances(observation, values, int(values.argmax()))
+        information = self.table.information(self._probabilities(observation))
+        known = float(chances @ information) / max(float(information.max()), 1e-12)
+        return min(1.0 / max(known, 1e-12), MAX_WEIGHT)
 
     def _values(self, observation: Observation) -> Floats:
         """Return the expected reward of each action in money."""
@@ -179,10 +239,11 @@ class Surveyor(Policy):
         if isinstance(leaf.rule, ModelRule):
             found: Floats = leaf.rule.probabilities(observation.codes.astype(np.int16)[None])[0]
             return found
-        return self._leaf_frequencies[id(leaf)]
+        assert self.knowledge is not None
+        return self._leaf_frequencies.get(id(leaf), self.knowledge.frequencies)
 
     def _leaf(self, observation: Observation) -> Leaf | None:
-        if self.knowledge is None:
+        if self.knowledge is None or observation.purpose == CAUTION:
             return None
         if observation.purpose == EXPLORE:
             # A model of noise is worse than no model.
@@ -214,10 +275,18 @@ class Surveyor(Policy):
     @property
     def exploring_rate(self) -> float:
         """The probability of looking at everything in the next case."""
-        if self._surplus < -self.max_loss:
-            return 0.0
         cost = max(self._price_of_everything() - self._spend, 0.0) + 0.5 * self._blind_gap()
         return self._exploration.rate(self.rounds, self.headroom, cost)
+
+    @property
+    def _is_cautious(self) -> bool:
+        """True if the largest loss is reached: the best constant action is taken until it is not.
+
+        A plan that has gained so far is carried out all the same.
+        """
+        if self._surplus > -self.max_loss:
+            return False
+        return not self._record.is_proved
 
     @property
     def max_loss(self) -> float:
@@ -259,7 +328,7 @@ class Surveyor(Policy):
         self._remember(observation, possible, probabilities)
         if observation.purpose == EXPLORE:
             self._count_exploring(observation, action)
-        self._count_surplus(observation, probabilities * possible, money)
+        self._count_surplus(observation, action, possible, money)
         if self.knowledge is not None:
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
@@ -268,10 +337,12 @@ class Surveyor(Policy):
         self, observation: Observation, possible: NDArray[np.bool_], probabilities: Floats
     ) -> None:
         settled = observation.settled
+        self._labelled += not possible.all()
         is_complete = bool(settled.all())
         if is_complete or possible.sum() == 1:
             memory = self._complete if is_complete else self._partial
-            memory.add(observation.codes, settled, possible, self.rounds)
+            weight = self._label_weight(observation, possible) if is_complete else 1.0
+            memory.add(observation.codes, settled, possible, self.rounds, weight)
         likely = probabilities * possible
         self._counts += likely / max(float(likely.sum()), 1e-12)
         paid = observation.costs
@@ -288,15 +359,24 @@ class Surveyor(Policy):
         self._exploration.spent += max(paid - self._spend, 0.0)
         self._exploration.spent += float(values.max() - values[action])
 
-    def _count_surplus(self, observation: Observation, likely: Floats, reward: float) -> None:
+    def _count_surplus(
+        self, observation: Observation, action: int, possible: NDArray[np.bool_], reward: float
+    ) -> None:
         """Add up how much more is gained than by the best constant action."""
-        likely = likely / max(float(likely.sum()), 1e-12)
         constant = int((self.table.table @ self._prior()).argmax())
-        surplus = reward - observation.total_cost * self._span
-        surplus -= float(self.table.table[constant] @ likely)
+        rewards = self.table.table[constant][possible]
+        is_known = bool(rewards.max() - rewards.min() <= 1e-9 * self._span)
+        if is_known:
+            advantage = reward - float(rewards[0])
+        else:
+            # What the constant action would have earned is hidden: believe models in part.
+            values = self._values(observation)
+            trust = 0.0 if self.knowledge is None else self.knowledge.trust
+            advantage = trust * float(values[action] - values[constant])
+        surplus = advantage - observation.total_cost * self._span
         self._surplus += surplus
         if observation.purpose == FOLLOW:
-            self._record.add(surplus)
+            self._record.add(surplus, is_known)
 
     def _watch(
         self,
@@ -320,10 +400,11 @@ class Surveyor(Policy):
         change = self._detector.alarm(self.rounds, self._rows_since_change())
         if change is not None:
             self._changes.append(change)
-            self._record = RunningMean()
+            self._record = PlanRecord()
             self._exploration.restart(self.rounds)
             self._planned_rows = 0
             self._counts *= 20 / max(self._counts.sum(), 20)
+            self._labelled = min(self._labelled, 20.0)
             self._learn(search=True)
 
     def _learn_if_due(self) -> None:
@@ -358,7 +439,11 @@ class Surveyor(Policy):
         if search or self.knowledge is None:
             self._planned_rows = self._rows_since_change()
             knowledge = learn_plans(
-                cases, partial_cases, seed=seed, one_purchase=self.one_purchase
+                cases,
+                partial_cases,
+                self._complete.weights[rows],
+                seed=seed,
+                one_purchase=self.one_purchase,
             )
             rare = len(outcomes) - np.bincount(outcomes).max()
             if knowledge.buys and len(rows) < PLAN_ROWS and rare < PLAN_RARE:
@@ -373,7 +458,7 @@ class Surveyor(Policy):
                 assert self.knowledge is not None
                 knowledge = refit_models(self.knowledge, cases, partial_cases, seed=seed)
             else:
-                self._record = RunningMean()
+                self._record = PlanRecord()
         else:
             knowledge = refit_models(self.knowledge, cases, partial_cases, seed=seed)
         self._use(knowledge)
@@ -382,7 +467,7 @@ class Surveyor(Policy):
         """Return True if the present plan has proved itself and the search found none."""
         if found.buys or self.knowledge is None or not self.knowledge.buys:
             return False
-        return self._record.n >= PROVED_CASES and self._record.mean > 0
+        return self._record.is_proved
 
     def _chosen_rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return the complete cases to learn from: those since the change, and some before."""
@@ -430,6 +515,7 @@ class Surveyor(Policy):
             possible = np.arange(n_outcomes) == history.outcomes[k]
             self._complete.add(history.codes[k], every, possible, k - history.n_cases)
             self._counts += possible
+            self._labelled += 1
         if self._complete.size >= FIRST_ROWS:
             self._learn(search=True)
             rows, has_plan = self._complete.size, self.knowledge is not None and self.knowledge.buys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from thrifty.plans.learning import Learnt
 from thrifty.plans.search import search_sets
 from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split, walk
 from thrifty.surveyor.partial_bank import PartialBank, PartialCases
+
+ACCEPTED = 1.0
+"""Standard errors by which a plan must seem better than buying nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,9 @@ class Knowledge:
         How much more than the best constant action a model of all looks earns, prices aside.
     spend : float
         Mean price of what the plan buys.
+    trust : float
+        Share of the advantage over the best constant action that models claim and that unseen cases
+        confirm, from 0 to 1. Models that learn from few cases claim too much.
     n_cases : int
         Number of complete cases that were learnt from.
     """
@@ -56,6 +62,7 @@ class Knowledge:
     nothing_gain: float
     informed_gain: float
     spend: float
+    trust: float
     n_cases: int
 
     @property
@@ -86,7 +93,7 @@ class Knowledge:
 
 
 _NUMBERS = (
-    *("gain", "gain_error", "nothing_gain", "informed_gain", "spend"),
+    *("gain", "gain_error", "nothing_gain", "informed_gain", "spend", "trust"),
     "n_cases",
 )
 
@@ -161,7 +168,12 @@ def fit_model(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Mo
 
 
 def learn_plans(
-    cases: PastCases, partial: PartialCases, *, seed: int, one_purchase: bool = False
+    cases: PastCases,
+    partial: PartialCases,
+    weights: Floats,
+    *,
+    seed: int,
+    one_purchase: bool = False,
 ) -> Knowledge:
     """Search for a plan from scratch.
 
@@ -171,6 +183,9 @@ def learn_plans(
         Complete cases.
     partial : PartialCases
         Cases in which some looks were bought.
+    weights : array of float, shape (n,)
+        Weights of the complete cases when plans are judged. Outcomes that were drawn from a model
+        would confirm the model, so they count 0, and the others make up for them.
     seed : int
         Random seed.
     one_purchase : bool
@@ -188,12 +203,13 @@ def learn_plans(
     nothing = learnt.nothing
     plain = _single_gains(learnt, nothing)
     planned = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
-    more = planned - plain
-    error = float(more.std(ddof=1)) / np.sqrt(len(more))
-    is_better = bool(learnt.plan.used) and float(more.mean()) > error
+    mean, error = _weighted_mean(planned - plain, weights)
+    is_better = bool(learnt.plan.used) and mean > ACCEPTED * error
     plan = learnt.plan if is_better else nothing
     every_look = tuple(range(len(cases.looks)))
-    constant = cases.rewards[:, bank.cases.outcomes].mean(axis=1).max()
+    by_action = cases.rewards[:, bank.cases.outcomes].mean(axis=1)
+    constant = int(by_action.argmax())
+    confirmed = planned - cases.rewards[constant, bank.cases.outcomes] if is_better else plain * 0
     return Knowledge(
         nothing=nothing,
         plan=plan,
@@ -203,10 +219,32 @@ def learn_plans(
         gain=float((planned if is_better else plain).mean()),
         gain_error=error if is_better else 0.0,
         nothing_gain=float(plain.mean()),
-        informed_gain=float(bank.rewards(every_look).mean() - constant),
+        informed_gain=float(bank.rewards(every_look).mean() - by_action[constant]),
         spend=float(plan.decide(bank.cases.codes).costs(bank.cases).mean()),
+        trust=_trust(plan, bank.cases, constant, confirmed, weights),
         n_cases=cases.n_cases,
     )
+
+
+def _weighted_mean(values: Floats, weights: Floats) -> tuple[float, float]:
+    """Return the weighted mean of values, and its standard error."""
+    total = max(float(weights.sum()), 1e-12)
+    mean = float(weights @ values) / total
+    error = float(np.sqrt(weights**2 @ (values - mean) ** 2)) / total
+    # Without weights nothing is known.
+    return mean, error if weights.any() else np.inf
+
+
+def _trust(
+    plan: PlanTree, cases: PastCases, constant: int, confirmed: Floats, weights: Floats
+) -> float:
+    """Return the share of the claimed advantage that the `confirmed` gains of cases support."""
+    spend = float(plan.decide(cases.codes).costs(cases).mean())
+    mean, error = _weighted_mean(confirmed, weights)
+    lowest = mean - error + spend
+    values = plan.expected_rewards(cases.codes)
+    claimed = float((values.max(axis=1) - values[:, constant]).mean())
+    return min(max(lowest / max(claimed, 1e-12), 0.0), 1.0)
 
 
 def refit_models(
@@ -241,15 +279,43 @@ def refit_models(
 
 
 def _refitted(tree: PlanTree, bank: PartialBank) -> PlanTree:
-    def node(old: Node, owned: LookSet) -> Node:
+    """Return the plan with models, and constant actions, chosen by the cases of the bank."""
+    complete, partial = bank.cases, bank.partial
+
+    def node(old: Node, owned: LookSet, rows: _Routed) -> Node:
         bought = tuple(sorted({*owned, *old.looks}))
         if isinstance(old, Split):
-            return replace(old, low=node(old.low, bought), high=node(old.high, bought))
-        if isinstance(old.rule, ActionRule):
-            return old
-        return replace(old, rule=bank.rule(bought))
+            low, high = rows.divided(old, complete.codes, partial.codes)
+            return replace(old, low=node(old.low, bought, low), high=node(old.high, bought, high))
+        if not isinstance(old.rule, ActionRule):
+            return replace(old, rule=bank.rule(bought))
+        usable = np.intersect1d(rows.partial, partial.usable(bought))
+        outcomes = [complete.outcomes[rows.complete], partial.outcomes[usable]]
+        frequencies = _frequencies(np.concatenate(outcomes), complete.rewards.shape[1])
+        values = complete.rewards @ frequencies
+        return replace(old, rule=ActionRule(int(values.argmax()), values))
 
-    return replace(tree, root=node(tree.root, ()))
+    every = _Routed(np.arange(complete.n_cases), np.arange(len(partial.outcomes)))
+    return replace(tree, root=node(tree.root, (), every))
+
+
+class _Routed(NamedTuple):
+    """Complete and partial cases that come to a node of a plan."""
+
+    complete: NDArray[np.intp]
+    partial: NDArray[np.intp]
+
+    def divided(
+        self, split: Split, complete: NDArray[np.int16], partial: NDArray[np.int16]
+    ) -> tuple[_Routed, _Routed]:
+        """Return the cases that go to each side; a value that was not bought goes to neither."""
+        is_low = split.is_low[complete[self.complete, split.feature]]
+        codes = partial[self.partial, split.feature]
+        low, known = split.is_low[codes], codes >= 0
+        return (
+            _Routed(self.complete[is_low], self.partial[low & known]),
+            _Routed(self.complete[~is_low], self.partial[~low & known]),
+        )
 
 
 def _single_gains(learnt: Learnt, tree: PlanTree) -> Floats:

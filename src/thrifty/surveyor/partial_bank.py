@@ -61,20 +61,25 @@ class PartialBank(Bank):
         Cases in which some looks were bought.
     seed : int
         Random seed.
+
+    Attributes
+    ----------
+    partial : PartialCases
+        The partial cases.
     """
 
     def __init__(self, cases: PastCases, partial: PartialCases, *, seed: int = 1) -> None:
         super().__init__(cases, seed=seed, effort=EFFORT)
-        self._partial = partial
+        self.partial = partial
         self._partial_bins = self.binning.apply(partial.codes)
         self._seed = seed
 
     def _fit(self, looks: LookSet, rows: NDArray[np.intp], draws: Draws) -> Booster:
-        more = self._partial.usable(looks)
+        more = self.partial.usable(looks)
         if not more.size:
             return super()._fit(looks, rows, draws)
         bins = np.concatenate([self.bins[rows], self._partial_bins[more]])
-        outcomes = np.concatenate([self.cases.outcomes[rows], self._partial.outcomes[more]])
+        outcomes = np.concatenate([self.cases.outcomes[rows], self.partial.outcomes[more]])
         settings = BoostingSettings.for_cases(len(outcomes))
         n_scores = 1 if self._n_outcomes == 2 else self._n_outcomes
         rng = generator(np.random.SeedSequence([self._seed, int(draws.bags.sum()), *looks]))
