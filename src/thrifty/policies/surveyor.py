@@ -72,11 +72,6 @@ INFORMATIVE = 0.05
 SMALL_GAP = 0.02
 DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
-CONSTANT_OPTIMISM = 1.0
-"""Standard errors that are added to the value of an action that is taken in every case."""
-LABEL_WORTH = 1.0
-MAX_WEIGHT = 10.0
-"""Largest weight of a case whose outcome was unlikely to become known."""
 LOSS_SHARE = 0.025
 """Largest loss, as a share of the headroom of all cases."""
 HIDDEN_SHARE = 0.05
@@ -133,7 +128,6 @@ class Surveyor(Policy):
         self._old_share = 1.0
         self._planned_rows = 0
         self._surplus = 0.0
-        self._labelled = 0.0
         self._record = PlanRecord()
         self._fitted_at = 0
         self._fits = 0
@@ -161,35 +155,11 @@ class Surveyor(Policy):
 
     def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
         values = self._values(observation)
-        if self._is_blind(observation):
-            values = values + self._bonuses()
         values = np.where(available, values, -np.inf)
         best = int(values.argmax())
         if observation.purpose != EXPLORE:
             return best
         return self._exploring_action(observation, values, best)
-
-    def _is_blind(self, observation: Observation) -> bool:
-        """Return True if the action is the same in every case, so that it can be learnt alone."""
-        leaf = self._leaf(observation)
-        return leaf is None or (
-            self.knowledge is not None
-            and leaf is self.knowledge.plan.root
-            and not isinstance(leaf.rule, ModelRule)
-        )
-
-    def _bonuses(self) -> Floats:
-        """Return how much better than estimated each action may be, from the labels so far.
-
-        An action that reveals nothing would otherwise be kept forever once it looked best.
-        """
-        p = self._prior()
-        table = self.table.table
-        variances = (table**2) @ p - (table @ p) ** 2
-        bonuses: Floats = CONSTANT_OPTIMISM * np.sqrt(
-            np.maximum(variances, 0.0) / (self._labelled + 1)
-        )
-        return bonuses
 
     def _exploring_action(self, observation: Observation, values: Floats, best: int) -> int:
         """Return the action of a case in which everything was bought: sometimes to see more."""
@@ -205,23 +175,13 @@ class Surveyor(Policy):
         small = SMALL_GAP * self._span
         scores = extra / (gaps + small)
         # A purchase without a label teaches little, so a label may cost as much as the purchase.
-        worth = max(self._blind_gap(), small, LABEL_WORTH * observation.total_cost * self._span)
+        # It may cost more if it is the only way to learn anything, as behind a safe action.
+        paid = observation.total_cost * self._span
+        worth = np.maximum(max(small, paid), self._blind_gap() * extra**2)
         chances = scores / max(float(scores.sum()), 1e-12)
         chances *= np.minimum(1.0, worth / np.maximum(gaps, 1e-9)) * extra
         chances[best] = 1.0 - chances.sum()
         return chances
-
-    def _label_weight(self, observation: Observation, possible: NDArray[np.bool_]) -> float:
-        """Return one over the probability that the outcome becomes known, 0 if it is not known."""
-        if possible.all():
-            return 0.0
-        if observation.purpose != EXPLORE:
-            return 1.0
-        values = self._values(observation)
-        chances = self._action_chances(observation, values, int(values.argmax()))
-        information = self.table.information(self._probabilities(observation))
-        known = float(chances @ information) / max(float(information.max()), 1e-12)
-        return min(1.0 / max(known, 1e-12), MAX_WEIGHT)
 
     def _values(self, observation: Observation) -> Floats:
         """Return the expected reward of each action in money."""
@@ -337,12 +297,10 @@ class Surveyor(Policy):
         self, observation: Observation, possible: NDArray[np.bool_], probabilities: Floats
     ) -> None:
         settled = observation.settled
-        self._labelled += not possible.all()
         is_complete = bool(settled.all())
         if is_complete or possible.sum() == 1:
             memory = self._complete if is_complete else self._partial
-            weight = self._label_weight(observation, possible) if is_complete else 1.0
-            memory.add(observation.codes, settled, possible, self.rounds, weight)
+            memory.add(observation.codes, settled, possible, self.rounds)
         likely = probabilities * possible
         self._counts += likely / max(float(likely.sum()), 1e-12)
         paid = observation.costs
@@ -404,7 +362,6 @@ class Surveyor(Policy):
             self._exploration.restart(self.rounds)
             self._planned_rows = 0
             self._counts *= 20 / max(self._counts.sum(), 20)
-            self._labelled = min(self._labelled, 20.0)
             self._learn(search=True)
 
     def _learn_if_due(self) -> None:
@@ -439,11 +396,7 @@ class Surveyor(Policy):
         if search or self.knowledge is None:
             self._planned_rows = self._rows_since_change()
             knowledge = learn_plans(
-                cases,
-                partial_cases,
-                self._complete.weights[rows],
-                seed=seed,
-                one_purchase=self.one_purchase,
+                cases, partial_cases, seed=seed, one_purchase=self.one_purchase
             )
             rare = len(outcomes) - np.bincount(outcomes).max()
             if knowledge.buys and len(rows) < PLAN_ROWS and rare < PLAN_RARE:
@@ -515,7 +468,6 @@ class Surveyor(Policy):
             possible = np.arange(n_outcomes) == history.outcomes[k]
             self._complete.add(history.codes[k], every, possible, k - history.n_cases)
             self._counts += possible
-            self._labelled += 1
         if self._complete.size >= FIRST_ROWS:
             self._learn(search=True)
             rows, has_plan = self._complete.size, self.knowledge is not None and self.knowledge.buys

@@ -168,12 +168,7 @@ def fit_model(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Mo
 
 
 def learn_plans(
-    cases: PastCases,
-    partial: PartialCases,
-    weights: Floats,
-    *,
-    seed: int,
-    one_purchase: bool = False,
+    cases: PastCases, partial: PartialCases, *, seed: int, one_purchase: bool = False
 ) -> Knowledge:
     """Search for a plan from scratch.
 
@@ -183,9 +178,6 @@ def learn_plans(
         Complete cases.
     partial : PartialCases
         Cases in which some looks were bought.
-    weights : array of float, shape (n,)
-        Weights of the complete cases when plans are judged. Outcomes that were drawn from a model
-        would confirm the model, so they count 0, and the others make up for them.
     seed : int
         Random seed.
     one_purchase : bool
@@ -203,7 +195,7 @@ def learn_plans(
     nothing = learnt.nothing
     plain = _single_gains(learnt, nothing)
     planned = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
-    mean, error = _weighted_mean(planned - plain, weights)
+    mean, error = _mean(planned - plain)
     is_better = bool(learnt.plan.used) and mean > ACCEPTED * error
     plan = learnt.plan if is_better else nothing
     every_look = tuple(range(len(cases.looks)))
@@ -221,26 +213,20 @@ def learn_plans(
         nothing_gain=float(plain.mean()),
         informed_gain=float(bank.rewards(every_look).mean() - by_action[constant]),
         spend=float(plan.decide(bank.cases.codes).costs(bank.cases).mean()),
-        trust=_trust(plan, bank.cases, constant, confirmed, weights),
+        trust=_trust(plan, bank.cases, constant, confirmed),
         n_cases=cases.n_cases,
     )
 
 
-def _weighted_mean(values: Floats, weights: Floats) -> tuple[float, float]:
-    """Return the weighted mean of values, and its standard error."""
-    total = max(float(weights.sum()), 1e-12)
-    mean = float(weights @ values) / total
-    error = float(np.sqrt(weights**2 @ (values - mean) ** 2)) / total
-    # Without weights nothing is known.
-    return mean, error if weights.any() else np.inf
+def _mean(values: Floats) -> tuple[float, float]:
+    """Return the mean of values, and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1)) / np.sqrt(len(values))
 
 
-def _trust(
-    plan: PlanTree, cases: PastCases, constant: int, confirmed: Floats, weights: Floats
-) -> float:
+def _trust(plan: PlanTree, cases: PastCases, constant: int, confirmed: Floats) -> float:
     """Return the share of the claimed advantage that the `confirmed` gains of cases support."""
     spend = float(plan.decide(cases.codes).costs(cases).mean())
-    mean, error = _weighted_mean(confirmed, weights)
+    mean, error = _mean(confirmed)
     lowest = mean - error + spend
     values = plan.expected_rewards(cases.codes)
     claimed = float((values.max(axis=1) - values[:, constant]).mean())

@@ -35,7 +35,6 @@ class CaseMemory:
         self._settled = np.empty((capacity, n_features), np.bool_)
         self._possible = np.empty((capacity, n_outcomes), np.bool_)
         self._numbers = np.empty(capacity, np.int64)
-        self._weights = np.empty(capacity)
 
     @property
     def codes(self) -> NDArray[np.int16]:
@@ -57,18 +56,8 @@ class CaseMemory:
         """Number of each case, increasing, (n,)."""
         return self._numbers[: self.size]
 
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Weight of each case when plans are judged, (n,)."""
-        return self._weights[: self.size]
-
     def add(
-        self,
-        codes: NDArray[np.int64],
-        settled: Bools,
-        possible: Bools,
-        number: int,
-        weight: float = 1.0,
+        self, codes: NDArray[np.int64], settled: Bools, possible: Bools, number: int
     ) -> None:
         """Remember a case.
 
@@ -82,19 +71,17 @@ class CaseMemory:
             Outcomes that are possible.
         number : int
             Number of the case, larger than those before.
-        weight : float
-            One over the probability that its outcome would become known, or 0 if it is not known.
         """
         if self.size == self.capacity:
             self._forget(self.capacity - int(KEPT_SHARE * self.capacity))
         k = self.size
         self._codes[k], self._settled[k], self._possible[k] = codes, settled, possible
-        self._numbers[k], self._weights[k] = number, weight
+        self._numbers[k] = number
         self.size += 1
 
     def _forget(self, n_oldest: int) -> None:
         kept = self.size - n_oldest
-        for array in (self._codes, self._settled, self._possible, self._numbers, self._weights):
+        for array in (self._codes, self._settled, self._possible, self._numbers):
             array[:kept] = array[n_oldest : self.size]
         self.size = kept
 
@@ -105,7 +92,6 @@ class CaseMemory:
             f"{prefix}_settled": self.settled.copy(),
             f"{prefix}_possible": self.possible.copy(),
             f"{prefix}_numbers": self.numbers.copy(),
-            f"{prefix}_weights": self.weights.copy(),
         }
 
     def set_state(self, state: Mapping[str, NDArray[Any]], prefix: str) -> None:
@@ -115,4 +101,3 @@ class CaseMemory:
         self._settled[: self.size] = state[f"{prefix}_settled"]
         self._possible[: self.size] = state[f"{prefix}_possible"]
         self._numbers[: self.size] = state[f"{prefix}_numbers"]
-        self._weights[: self.size] = state[f"{prefix}_weights"]
