@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from thrifty.examples import SYNTHETIC, example_csv, example_policy
+from thrifty.frames.reader import Table
 from thrifty.plans.break_even import BreakEven
 from thrifty.plans.learning import learn
 from thrifty.plans.nested import NestedGains, nested_gains
 from thrifty.policy_file import from_prices, parse_policy_file
 from thrifty.tables import Cases, read_cases
-from thrifty.tables.reader import Table
 from thrifty.worth.backtest import Strategy, block_mean, change_points, run_backtest
 from thrifty.worth.evaluation import Evaluation, evaluate, evaluate_in_steps
 from thrifty.worth.files import as_json

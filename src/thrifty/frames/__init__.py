@@ -1,0 +1,1 @@
+"""Read tables as frames, and code their columns by the features of a problem."""
