@@ -12,15 +12,14 @@ from thrifty.errors import InvalidParameter, InvalidSpec, InvalidTable, UnknownN
 from thrifty.features import Feature
 from thrifty.frames.coding import Codes, as_names, encode_by_feature, lookup, normalise
 from thrifty.frames.reader import read_table
+from thrifty.names import quote_names, suggestion
 from thrifty.plans.cases import PastCases
 from thrifty.plans.tree import Leaf, PlanTree, walk
 from thrifty.policy_file import PolicyFile
-from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import BundleSection, ColumnSection, FeatureSection, PriceColumn
 from thrifty.policy_file.plans import planned_prices
 from thrifty.problem import Problem
 from thrifty.tables.columns import declared_coding, read_prices
-from thrifty.tables.offers import quote_names
 
 
 @dataclass(frozen=True, eq=False)
