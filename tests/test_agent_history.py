@@ -1,5 +1,6 @@
 """Agents that learn from past cases first."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,14 @@ def test_past_cases_and_histories_are_given_as_they_are() -> None:
         agent = Agent(LENDING, Learner, history=history)
         assert isinstance(agent.policy, Learner)
         assert agent.policy.history is history
+
+
+def test_what_to_install_is_said_if_tables_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("thrifty.frames")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ModuleNotFoundError, match=r"thrifty\[worth\]"):
+        Agent(LENDING, Learner, history=TABLE, target="outcome")
 
 
 @pytest.mark.parametrize("policy", ["scout", "ucb1", "plan"])

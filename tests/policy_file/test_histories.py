@@ -11,6 +11,7 @@ from thrifty import Agent
 from thrifty.errors import InvalidSpec
 from thrifty.policies import registry
 from thrifty.policy_file import parse_policy_file, parse_spec, read_spec, to_toml
+from thrifty.service.model import smoke_test
 from thrifty.specification import PolicySpec
 
 TEXT = """
@@ -63,6 +64,7 @@ def test_the_specification_holds_what_was_learnt(tmp_path: Path) -> None:
     assert spec.digest == spec_of(tmp_path).digest
     (tmp_path / "cases.parquet").unlink()
     stored = PolicySpec.from_dict(spec.to_dict(), spec.agent)
+    smoke_test(stored)
     policy = Agent.from_spec(stored).policy
     assert isinstance(policy, Learner)
     assert policy.counts.tolist() == [2, 1]

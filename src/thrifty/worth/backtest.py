@@ -182,8 +182,8 @@ def run_backtest(
 ) -> Backtest:
     """Run every strategy on the cases in their order; `on_part` is called three times.
 
-    With `history`, Surveyor is run too, from what the first so many cases of the table teach, and
-    `on_part` is called once more.
+    With `history`, Surveyor is run too, and `on_part` is called once more. Surveyor learns from
+    this number of cases first.
     """
     every = math.ceil(cases.n_cases / MAX_REPLAYED)
     if every > 1:
