@@ -96,7 +96,7 @@ class History:
     @property
     def is_complete(self) -> Bools:
         """True for each case in which every feature is settled, (n,)."""
-        complete: Bools = self.settled.all(axis=1)
+        complete: Bools = np.asarray(self.settled.all(axis=1))
         return complete
 
     @property
