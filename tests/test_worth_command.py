@@ -667,6 +667,22 @@ def test_a_policy_that_was_asked_for_is_kept_with_a_warning_if_it_is_worse(
     assert sorted(path.name for path in (tmp_path / "worth").iterdir()) == FILES
 
 
+def test_the_backtest_can_be_left_out(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    text = '[policy]\nname = "mine"\n[table]\ntarget = "outcome"\n'
+    text += '[[features]]\nname = "income"\nprice = 0.02\n'
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    code, shown = called("worth", "cases.csv", "--policy", "policy.toml", "--no-replay")
+    assert code == 0
+    assert "Backtest" not in shown
+    written = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
+    assert written["replay"] is None
+    assert written["missing"] == []
+    code, shown = called("worth", "cases.csv", "--policy", "policy.toml", "--history", "1000")
+    assert code != 0
+    assert "history is 1,000, but of the 120 cases" in shown
+
+
 def test_an_interrupt_writes_what_is_finished(tmp_path: Path) -> None:
     for name, options in (("cases.csv", ("--rows", "6000")), ("policy.toml", ("--policy",))):
         shown = thrifty("example", "lending", *options, cwd=tmp_path)

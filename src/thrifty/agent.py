@@ -23,11 +23,11 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.parameters import Whole, as_float, check_parameter, is_whole
+from thrifty.plans.cases import PastCases
 from thrifty.policy import Policy, show_policy
 from thrifty.policy_factory import (
-    AGENT,
-    FORMAT,
-    describe_policy,
+    DEFAULT_KEEP,
+    describe_agent,
     parameters_in_money,
     policy_from_name,
     policy_from_saved_agent,
@@ -38,6 +38,7 @@ from thrifty.problem import Problem
 from thrifty.rounds import Observation
 from thrifty.seeds import Seed
 from thrifty.specification import PolicySpec
+from thrifty.surveyor.history import History
 
 
 class Agent:
@@ -53,6 +54,12 @@ class Agent:
     policy : Policy, str or callable
         Name of a policy, such as "scout", "ncc-ucrl2", "linucb" or "ucb1" (`thrifty list policies`
         and `POLICIES` have all names), the class of a policy, or a policy made for the problem.
+    history : path, DataFrame, mapping, PastCases or History, optional
+        Past cases to learn from first, with a column for every feature (see `read_history`). Only
+        some policies can use them, such as "surveyor".
+    target : str, optional
+        Column of the history with the outcome of each case. By default its columns `action` and
+        `reward` say what is known about the outcome.
     seed : int, SeedSequence, Generator or None
         Source of all randomness.
     keep : int
@@ -93,17 +100,20 @@ class Agent:
         problem: Problem,
         policy: Policy | str | Callable[..., Policy] = "scout",
         *,
+        history: Any = None,
+        target: str | None = None,
         seed: Seed = None,
-        keep: int = 1000,
+        keep: int = DEFAULT_KEEP,
         **parameters: Any,
     ) -> None:
         check_parameter("keep", keep, Whole(0), owner="Agent")
         if not isinstance(policy, Policy):
-            policy = policy_from_name(policy, problem, seed, parameters)
-        elif seed is not None or parameters:
+            past = _read_history(problem, history, target)
+            policy = policy_from_name(policy, problem, seed, parameters, past)
+        elif seed is not None or history is not None or parameters:
             raise InvalidParameter(
-                f"{policy!r} has its seed and parameters already: set them when you make the "
-                "policy, or give the agent the policy's name."
+                f"{policy!r} has its seed, history and parameters already: set them when you make "
+                "the policy, or give the agent the policy's name."
             )
         if not isinstance(policy, Policy):
             raise InvalidParameter(
@@ -127,7 +137,7 @@ class Agent:
         self._closed: dict[int, CaseRecord] = {}
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, keep: int = 1000) -> Agent:
+    def from_file(cls, path: str | os.PathLike[str], *, keep: int = DEFAULT_KEEP) -> Agent:
         """Make the agent that a policy.toml declares.
 
         Parameters
@@ -149,7 +159,7 @@ class Agent:
         return cls.from_spec(read_spec(Path(path)), keep=keep)
 
     @classmethod
-    def from_spec(cls, spec: PolicySpec, *, keep: int = 1000) -> Agent:
+    def from_spec(cls, spec: PolicySpec, *, keep: int = DEFAULT_KEEP) -> Agent:
         """Make the agent of a specification, from its saved agent if it has one.
 
         Parameters
@@ -352,10 +362,7 @@ class Agent:
             suffix is added, so give `load` the same path.
         """
         manifest = {
-            "kind": AGENT,
-            "format": FORMAT,
-            "problem": self.problem.to_dict(),
-            "policy": describe_policy(self.policy),
+            **describe_agent(self.policy),
             "keep": self._keep,
             "free": list(self._free),
             "most_cost": None if math.isinf(self._max_cost) else self._max_cost,
@@ -418,6 +425,22 @@ class Agent:
     def __repr__(self) -> str:
         policy = show_policy(self.policy, parameters_in_money(self.policy))
         return f"Agent({policy}, {len(self._open)} open cases)"
+
+
+def _read_history(problem: Problem, history: Any, target: str | None) -> Any:
+    """Return past cases as policies learn from them, from a table or as they are."""
+    if history is None:
+        if target is not None:
+            raise InvalidParameter(
+                f"target is {target!r}, a column of the history, but there is no history: give one "
+                "or leave out target."
+            )
+        return None
+    if isinstance(history, PastCases | History):
+        return history
+    from thrifty.frames.history import read_history
+
+    return read_history(history, problem, target=target)
 
 
 def _issued_id(case: Case | int | str, next_id: int) -> int:

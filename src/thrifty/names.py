@@ -1,8 +1,9 @@
-"""Names from the user's files, made safe to show in a line of text."""
+"""Names from the user's files, as messages show them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 
 
 def display_name(text: str, max_length: int = 60) -> str:
@@ -24,3 +25,19 @@ def join_names(names: Iterable[str]) -> str:
     """
     *others, last = [display_name(name) for name in names]
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def quote_names(names: Sequence[str], max_shown: int = 12) -> str:
+    """Return names in quotes, and how many more there are.
+
+    >>> quote_names(["a", "b", "c"], max_shown=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = ", ".join(repr(name) for name in names[:max_shown])
+    return shown if len(names) <= max_shown else f"{shown} and {len(names) - max_shown} more"
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return ` (did you mean ...?)` if one of the names is similar, else an empty string."""
+    near = difflib.get_close_matches(name, list(names), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.archive import unpack_archive
+from thrifty.archive import pack_archive, unpack_archive
 from thrifty.errors import (
     ForeignFile,
     InvalidParameter,
@@ -21,7 +21,12 @@ from thrifty.errors import (
 )
 from thrifty.json_values import to_json_value
 from thrifty.policies import policy_named, registered_name
-from thrifty.policies.registry import policy_maker, require_parameters
+from thrifty.policies.registry import (
+    chosen_maker,
+    parameter_names,
+    policy_maker,
+    require_parameters,
+)
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.seeds import Seed
@@ -29,6 +34,10 @@ from thrifty.specification import PolicySpec
 
 AGENT, FORMAT = "agent", 2
 """Kind and format of an archive with a saved agent; release 0.1 wrote no format."""
+DEFAULT_KEEP = 1000
+"""Number of closed cases that an agent keeps, unless another number is given."""
+HISTORY = "history"
+"""Parameter of policies that can learn from past cases first."""
 
 
 def policy_from_name(
@@ -36,18 +45,35 @@ def policy_from_name(
     problem: Problem,
     seed: Seed,
     parameters: Mapping[str, Any],
+    history: Any = None,
 ) -> Policy:
     """Make a policy from its name or class; amounts of money are converted to its scale."""
-    make = policy_maker(policy)
-    require_parameters(make, parameters)
+    given, maker = dict(parameters), policy_maker(policy)
+    make = chosen_maker(maker, problem, has_history=history is not None)
+    if make is not maker and "horizon" not in parameter_names(make):
+        given.pop("horizon", None)  # "auto" has chosen a policy that needs no horizon
+    require_parameters(make, given)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
+    scaled = scaled_parameters(make, problem, given)
+    if history is not None:
+        require_history_use(make, name)
+        scaled["history"] = history
     try:
-        return make(problem, seed=seed, **scaled_parameters(make, problem, parameters))
+        return make(problem, seed=seed, **scaled)
     except TypeError as error:
         raise InvalidParameter(
-            f"{name} cannot be made with the parameters {sorted(parameters)} ({error}): give the "
+            f"{name} cannot be made with the parameters {sorted(given)} ({error}): give the "
             "agent exactly the parameters that the policy takes."
         ) from error
+
+
+def require_history_use(make: Callable[..., Policy], name: str) -> None:
+    """Raise `InvalidParameter` if a policy cannot learn from past cases first."""
+    if HISTORY not in parameter_names(make):
+        raise InvalidParameter(
+            f"{name} cannot learn from a history, because it has no parameter {HISTORY!r}: use "
+            "'surveyor', or leave out history."
+        )
 
 
 def scaled_parameters(
@@ -176,3 +202,35 @@ def describe_policy(policy: Policy) -> dict[str, Any]:
         "rounds": policy.rounds,
         "generator": to_json_value(policy.rng.bit_generator.state, allow_nan=True),
     }
+
+
+def pack_policy(policy: Policy) -> bytes:
+    """Return the content of a file that `Agent.save` would write for a new agent with a policy."""
+    manifest = {
+        **describe_agent(policy),
+        "keep": DEFAULT_KEEP,
+        "free": [],
+        "most_cost": None,
+        "next_id": 1,
+        "open": [],
+        "closed": [],
+    }
+    return pack_archive(manifest, policy.get_state())
+
+
+def describe_agent(policy: Policy) -> dict[str, Any]:
+    """Return the part of an agent's manifest that is about its policy."""
+    return {
+        "kind": AGENT,
+        "format": FORMAT,
+        "problem": policy.problem.to_dict(),
+        "policy": describe_policy(policy),
+    }
+
+
+def saved_policy_name(data: bytes, where: str) -> str | None:
+    """Return the registered name of the policy of a saved agent."""
+    manifest, _ = unpack_archive(data, Path(where))
+    require_agent(manifest, where)
+    name: str | None = manifest["policy"]["name"]
+    return name

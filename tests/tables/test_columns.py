@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thrifty.errors import InvalidTable
+from thrifty.frames.values import parse_dates, parse_numbers
 from thrifty.policy_file.model import ColumnSection
 from thrifty.tables.columns import Coding, bins_for, encode_column
 from thrifty.tables.features import TableFeature
-from thrifty.tables.values import parse_dates, parse_numbers
 
 
 def at_midnight(day: date) -> datetime:

@@ -9,13 +9,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+from thrifty.errors import InvalidParameter
 from thrifty.examples import SYNTHETIC, example_csv, example_policy
+from thrifty.frames.reader import Table
 from thrifty.plans.break_even import BreakEven
+from thrifty.plans.cases import PastCases
 from thrifty.plans.learning import learn
 from thrifty.plans.nested import NestedGains, nested_gains
+from thrifty.policies import LinUCB
+from thrifty.policy import Policy
 from thrifty.policy_file import from_prices, parse_policy_file
+from thrifty.problem import Problem
 from thrifty.tables import Cases, read_cases
-from thrifty.tables.reader import Table
 from thrifty.worth.backtest import Strategy, block_mean, change_points, run_backtest
 from thrifty.worth.evaluation import Evaluation, evaluate, evaluate_in_steps
 from thrifty.worth.files import as_json
@@ -207,6 +212,47 @@ def test_backtest_thins_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scout.purchase_rates is not None
     for strategy in (Strategy.NOTHING, Strategy.EVERYTHING, Strategy.PLAN, Strategy.FIXED):
         assert hindsight.gains.mean() >= backtest.result(strategy).gains.mean()
+
+
+def test_surveyor_learns_from_the_first_cases_before_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[tuple[int, int]] = []
+
+    def surveyor(problem: Problem, *, history: PastCases | None, horizon: int, seed: int) -> Policy:
+        given.append((0 if history is None else history.n_cases, horizon))
+        return LinUCB(problem, seed=seed)  # quick, and it buys everything too
+
+    monkeypatch.setattr("thrifty.worth.backtest.Surveyor", surveyor)
+    cases, parts = example_cases("triage", 400, 1), []
+    past = cases.past_cases
+    learnt, halves = learn(past), learn_halves(past, 1)
+    for n in (100, 0):
+        backtest = run_backtest(cases, learnt, halves, 1, lambda: parts.append(1), history=n)
+        result = backtest.result(Strategy.SURVEYOR)
+        np.testing.assert_allclose(result.costs, past.cost(range(len(past.looks))))
+        first = backtest.result(Strategy.EVERYTHING).rewards[:n]
+        np.testing.assert_allclose(result.rewards[:n], first)
+        assert set(np.unique(result.rewards)) <= set(past.rewards.ravel())
+    assert given == [(100, 300), (0, 400)]
+    assert len(parts) == 8
+    assert strategy_lines(backtest)[3].startswith("Surveyor: learns models")
+
+
+def test_the_backtest_can_be_left_out() -> None:
+    cases = example_cases("triage", 300, 1)
+    shares: list[float] = []
+    evaluation = evaluate(cases, replay=False, on_progress=lambda _, share: shares.append(share))
+    assert evaluation.backtest is None
+    assert evaluation.missing == ()
+    assert shares[-1] == pytest.approx(1.0)
+    assert not evaluation.serves_learning
+
+
+def test_a_history_has_to_leave_cases() -> None:
+    cases = example_cases("triage", 300, 1)
+    with pytest.raises(InvalidParameter, match="history is 290, but of the 300 cases"):
+        evaluate(cases, history=290)
 
 
 def test_costs_and_rewards_of_strategies(triage: Evaluation) -> None:

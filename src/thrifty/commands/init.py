@@ -27,8 +27,8 @@ def init(
 
     Example: thrifty init cases.csv
     """
+    from thrifty.frames.reader import read_table
     from thrifty.policy_file import to_toml
-    from thrifty.tables.reader import read_table
     from thrifty.tables.scaffold import scaffold_policy_file
 
     if out.exists() and not force:

@@ -42,6 +42,17 @@ def worth(
     out: Annotated[
         Path, typer.Option(help="Folder for the report; an earlier report in it is replaced.")
     ] = Path("worth"),
+    history: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Add Surveyor to the backtest, which learns from the first N cases first.",
+        ),
+    ] = None,
+    no_replay: Annotated[
+        bool, typer.Option("--no-replay", help="Leave out the backtest of learning policies.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
     encoding: Annotated[str | None, typer.Option(help="CSV encoding (default: UTF-8).")] = None,
     separator: Annotated[
@@ -68,7 +79,7 @@ def worth(
     coded = read_cases(cases, file, in_order=in_order, seed=seed)
     if not as_json:
         _show_columns(coded)
-    evaluation = _evaluate(coded, seed)
+    evaluation = _evaluate(coded, seed, history, replay=not no_replay)
     command = shlex.join(["thrifty", *sys.argv[1:]])
     replaces_report = files.has_report(out)
     paths = files.write_report(evaluation, out, name=cases.name, command=command)
@@ -87,14 +98,16 @@ def worth(
         raise typer.Exit(130)
 
 
-def _evaluate(cases: Cases, seed: int) -> Evaluation:
+def _evaluate(cases: Cases, seed: int, history: int | None, *, replay: bool) -> Evaluation:
     """Evaluate the cases; after an interrupt, return the parts that are finished."""
     from thrifty.worth.evaluation import evaluate_in_steps
 
     evaluation = None
     try:
         with share_bar() as on_progress:
-            for evaluation in evaluate_in_steps(cases, seed=seed, on_progress=on_progress):  # noqa: B007
+            for evaluation in evaluate_in_steps(  # noqa: B007
+                cases, seed=seed, history=history, replay=replay, on_progress=on_progress
+            ):
                 pass
     except KeyboardInterrupt:
         if evaluation is None:

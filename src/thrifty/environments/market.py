@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.environments.market_columns import Column, encode
+from thrifty.environments.past_cases import replay_of
 from thrifty.environments.replay import Replay
 from thrifty.environments.streams import seed_sequence, streams
 from thrifty.errors import InvalidParameter, InvalidTable
@@ -364,18 +365,7 @@ class Market:
         Replay
             Codes, rewards and costs as tables, without outcomes.
         """
-        drawn = self._drawn(seed)
-        scale = self.problem.rewards
-        rewards = (self._rewards - scale.low) / scale.span
-        prices = np.array([scale.scaled_cost(column.price or 0.0) for column in self.columns])
-        return Replay(
-            drawn.codes,
-            rewards.T[drawn.outcomes],
-            np.broadcast_to(prices, drawn.codes.shape),
-            self.free,
-            problem=self.problem,
-            reward_changes=self.starts[1:-1],
-        )
+        return replay_of(self._cases(self._drawn(seed)), reward_changes=self.starts[1:-1])
 
     def reset(self, *, seed: Seed = None) -> None:
         """Start over at the first case.

@@ -20,6 +20,8 @@ COLOURS: Mapping[str, str] = MappingProxyType(
     {
         "oracle": "#000000",
         "scout": "#332288",
+        "surveyor": "#AA3377",
+        "auto": "#6699CC",
         "ncc-ucrl2": "#D55E00",
         "ncc-ucrl2-published": "#D55E00",
         "ncc-ucrl2-repaired": "#D55E00",
@@ -33,7 +35,7 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "uniform": "#999999",
     }
 )
-"""Colour by registered name of the policy: the palette of Okabe and Ito, and four more."""
+"""Colour by registered name of the policy: the palette of Okabe and Ito, and six more."""
 
 SPARE = ("#117733", "#999933", "#AA4499", "#44AA99", "#661100")
 """Colours of other policies: P. Tol's muted palette."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
@@ -26,6 +27,7 @@ from thrifty.policies.sw_ucb import SWUCB
 from thrifty.policies.ucb1 import UCB1
 from thrifty.policies.uniform import Uniform
 from thrifty.policy import Policy
+from thrifty.problem import Problem
 
 __all__ = [
     "NCCUCRL2",
@@ -48,6 +50,7 @@ __all__ = [
 
 POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
+        "auto": auto,
         "epsilon-greedy": EpsilonGreedy,
         "linucb": LinUCB,
         "ncc-ucrl2": NCCUCRL2,
@@ -130,9 +133,24 @@ def policy_maker(policy: str | Callable[..., Policy]) -> Callable[..., Policy]:
     return policy
 
 
+def chosen_maker(
+    make: Callable[..., Policy], problem: Problem, *, has_history: bool = False
+) -> Callable[..., Policy]:
+    """Return the class that "auto" chooses for a problem, and any other maker as it is."""
+    return chosen_by_auto(problem, has_history=has_history) if make is auto else make
+
+
+def parameter_names(make: Callable[..., Policy]) -> list[str]:
+    """Return the names of a policy's parameters; those of both choices for "auto"."""
+    makers = (auto, Scout, Surveyor) if make is auto else (make,)
+    found = [p for maker in makers for p in inspect.signature(maker).parameters.values()]
+    names = {parameter.name for parameter in found if parameter.kind is not parameter.VAR_KEYWORD}
+    return sorted(names - {"problem", "seed", "truth"})
+
+
 def require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
     """Raise `InvalidParameter` for a parameter that the policy does not have."""
-    known = sorted(set(inspect.signature(make).parameters) - {"problem", "seed", "truth"})
+    known = parameter_names(make)
     for name in params:
         if name not in known:
             raise InvalidParameter(
@@ -145,6 +163,7 @@ def make_policy(
     make: Callable[..., Policy], world: Environment, seed: int, params: Mapping[str, Any]
 ) -> Policy:
     """Make a policy for an environment; parameters that it does not take are left out."""
+    make = chosen_maker(make, world.problem, has_history=params.get("history") is not None)
     wanted = inspect.signature(make).parameters
     given = {name: value for name, value in params.items() if name in wanted}
     if "truth" in wanted:

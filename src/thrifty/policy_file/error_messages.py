@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from thrifty.errors import ThriftyError
+from thrifty.names import suggestion
 from thrifty.policy_file import model
 
 _SECTIONS: dict[tuple[str, ...], type[model.Section]] = {
@@ -58,12 +58,6 @@ def describe_error(error: ValidationError, content: Mapping[str, Any]) -> str:
         return f"{_where(path, content)}: {cause}."
     where, key = _place(path, content)
     return f"{where}: {key} is {_shown(found['input'])}: {_remedy(found, cause)}."
-
-
-def suggestion(name: str, names: Iterable[str]) -> str:
-    """Return ` (did you mean ...?)` if one of the names is similar, else an empty string."""
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _remedy(found: Any, cause: Any) -> str:

@@ -175,6 +175,7 @@ class PolicySection(Section):
     policy: Name = "scout"
     seed: Annotated[int, BeforeValidator(_whole(0, 2**53))] = 0
     agent: Name | None = None
+    history: Name | None = None
     tenant: AddressPart = DEFAULT_TENANT
 
     @property
@@ -184,7 +185,7 @@ class PolicySection(Section):
 
 
 class TableSection(Section):
-    """`[table]`: how `thrifty worth` reads a table of past cases."""
+    """`[table]`: how tables of past cases are read."""
 
     target: Name | None = None
     time: Name | None = None
@@ -395,7 +396,7 @@ class PolicyFile(Section):
     policy : PolicySection, optional
         Name and kind of the policy, and its parameters.
     table : TableSection
-        How `thrifty worth` reads a table.
+        How tables of past cases are read.
     features : tuple of FeatureSection
         Features, their prices and levels.
     groups : tuple of GroupSection

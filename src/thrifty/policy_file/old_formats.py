@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thrifty.errors import InvalidSpec
-from thrifty.policy_file.error_messages import suggestion
+from thrifty.names import suggestion
 
 _NEW = ("policy", "table")
 _REWARDS = {"unit", "low", "high", "outcomes", "table"}

@@ -19,7 +19,9 @@ from thrifty.plans.files import plan_to_dict
 from thrifty.plans.tree import PlanTree
 from thrifty.policies import policy_named
 from thrifty.policies.registry import require_parameters
+from thrifty.policy_factory import require_history_use
 from thrifty.policy_file.error_messages import describe_error
+from thrifty.policy_file.histories import chosen_policy, learnt_agent, read_policy_history
 from thrifty.policy_file.model import (
     FeatureSection,
     PolicyFile,
@@ -202,7 +204,7 @@ def from_prices(
 def read_spec(
     path: str | os.PathLike[str], *, notify: Callable[[str], None] | None = None
 ) -> PolicySpec:
-    """Read a complete policy.toml, and the saved agent or the plan that it names.
+    """Read a complete policy.toml, and the saved agent, history or plan that it names.
 
     Parameters
     ----------
@@ -226,7 +228,7 @@ def read_spec(
         for notice in file.notices:
             notify(notice)
     with _naming(path):
-        return build_spec(file, Path(path).parent)
+        return build_spec(file, Path(path).parent, notify=notify)
 
 
 def parse_spec(content: Mapping[str, Any]) -> PolicySpec:
@@ -235,7 +237,7 @@ def parse_spec(content: Mapping[str, Any]) -> PolicySpec:
     Parameters
     ----------
     content : mapping
-        The result of `tomllib.loads`; it may not name a saved agent.
+        The result of `tomllib.loads`; it may not name a saved agent or a history.
 
     Returns
     -------
@@ -250,7 +252,12 @@ def parse_spec(content: Mapping[str, Any]) -> PolicySpec:
     return build_spec(parse_policy_file(content))
 
 
-def build_spec(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
+def build_spec(
+    file: PolicyFile,
+    folder: Path | None = None,
+    *,
+    notify: Callable[[str], None] | None = None,
+) -> PolicySpec:
     """Return the specification of a policy that decides.
 
     Parameters
@@ -258,7 +265,9 @@ def build_spec(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
     file : PolicyFile
         A complete file.
     folder : Path, optional
-        Folder that the paths of the saved agent and of the plan are relative to.
+        Folder that the paths of the saved agent, the history and the plan are relative to.
+    notify : callable, optional
+        Called with each note about the history.
 
     Returns
     -------
@@ -283,17 +292,22 @@ def build_spec(file: PolicyFile, folder: Path | None = None) -> PolicySpec:
             if plan is None
             else planned_free(file, plan)
         )
+        agent = _read_agent(own.agent, folder)
+        policy, parameters = chosen_policy(own, problem, free, agent)
+        history = read_policy_history(file, problem, free, folder)
+        if history is not None:
+            agent = learnt_agent(policy, problem, own.seed, parameters, history, notify)
     return PolicySpec(
         name=own.name,
         tenant=own.tenant,
-        policy=own.policy,
-        parameters=own.parameters if plan is None else {PLAN: plan_to_dict(plan)},
+        policy=policy,
+        parameters=parameters if plan is None else {PLAN: plan_to_dict(plan)},
         seed=own.seed,
         problem=problem,
         free=free,
         rule=_rule(file.reward_rule, problem.rewards),
         columns={feature.name: feature.columns for feature in file.features if feature.columns},
-        agent=_read_agent(own.agent, folder),
+        agent=agent,
     )
 
 
@@ -352,7 +366,10 @@ def _require_policy(section: PolicySection) -> None:
             "[policy] policy is 'oracle', which needs the true probabilities and cannot decide "
             "about new cases: choose another policy."
         )
-    require_parameters(policy_named(section.policy), section.parameters)
+    make = policy_named(section.policy)
+    require_parameters(make, section.parameters)
+    if section.history is not None:
+        require_history_use(make, section.policy)
     for name, value in section.parameters.items():
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, _PARAMETER_TYPES):

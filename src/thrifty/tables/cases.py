@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 
 from thrifty.environments.replay import Replay
 from thrifty.errors import InvalidSpec, InvalidTable
+from thrifty.frames.coding import normalise
+from thrifty.frames.reader import Table, read_table
+from thrifty.frames.values import parse_dates, parse_numbers
+from thrifty.names import quote_names
 from thrifty.plans.cases import PastCases
 from thrifty.policy_file import PolicyFile
 from thrifty.policy_file.model import ColumnSection
@@ -23,16 +27,13 @@ from thrifty.tables.columns import (
     Coding,
     encode_column,
     is_identifier,
-    normalise,
     read_prices,
 )
 from thrifty.tables.features import TableFeature, encode_feature
 from thrifty.tables.fine import encode_twice
-from thrifty.tables.offers import Offer, list_groups, list_offers, quote_names, require_columns
+from thrifty.tables.offers import Offer, list_groups, list_offers, require_columns
 from thrifty.tables.past_cases import CodedOffer, build_past_cases
-from thrifty.tables.reader import Table, read_table
 from thrifty.tables.rewards import Rewards, build_rewards
-from thrifty.tables.values import parse_dates, parse_numbers
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -19,8 +19,9 @@ from thrifty.features import (
     short_number,
     unused_name,
 )
+from thrifty.frames.coding import as_points, normalise
+from thrifty.frames.values import parse_dates, parse_numbers
 from thrifty.policy_file.model import ColumnSection
-from thrifty.tables.values import clean_text, parse_dates, parse_numbers
 
 Codes = NDArray[np.int16]
 
@@ -142,32 +143,6 @@ class Coding:
                 )
             codes = np.where(absent.to_numpy(), self.levels.index(self.missing), codes)
         return codes.astype(np.int16)
-
-
-def normalise(name: str, values: pl.Series, absent: tuple[str, ...] = ()) -> pl.Series:
-    """Return a column as text, numbers, booleans or times; null where a value is missing."""
-    kind = values.dtype
-    if kind == pl.String:
-        return clean_text(values, absent)
-    if kind == pl.Null:
-        return values.cast(pl.String)
-    if kind.is_(pl.Categorical) or isinstance(kind, pl.Enum | pl.Categorical):
-        return clean_text(values.cast(pl.String), absent)
-    if kind == pl.Boolean:
-        return values
-    if kind.is_numeric():
-        return values.cast(pl.Float64).fill_nan(None)
-    if kind in (pl.Date, pl.Datetime):
-        if isinstance(kind, pl.Datetime) and kind.time_zone:
-            values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return values.cast(pl.Datetime("us"))
-    if kind == pl.Object:
-        texts = [None if value is None else str(value) for value in values]
-        return clean_text(pl.Series(name, texts), absent)
-    raise InvalidTable(
-        f"column {name!r} has values of type {kind}, which cannot be coded: remove the column, or "
-        "convert it to text or numbers."
-    )
 
 
 def encode_column(
@@ -471,19 +446,6 @@ def as_text(values: pl.Series) -> pl.Series:
         whole = (values.drop_nulls() % 1 == 0).all()
         return (values.cast(pl.Int64, strict=False) if whole else values).cast(pl.String)
     return values.cast(pl.String)
-
-
-def as_points(kind: str, values: pl.Series) -> pl.Series:
-    """Return a column that `normalise` returned as numbers; dates as seconds since 1970."""
-    if kind == "date":
-        points = parse_dates(values)[0] if values.dtype == pl.String else values
-        microseconds = points.dt.epoch("us")
-        # Divided by numpy, which rounds as Python does: a live date must have the same seconds.
-        seconds = pl.Series(values.name, microseconds.fill_null(0).to_numpy() / 1e6)
-        return seconds.set(microseconds.is_null(), None)
-    if values.dtype == pl.String:
-        return parse_numbers(values)
-    return values.cast(pl.Float64)
 
 
 def read_prices(frame: pl.DataFrame, name: str, column: str) -> NDArray[np.float64]:

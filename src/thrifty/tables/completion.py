@@ -72,7 +72,7 @@ def complete_policy_file(
         features = _column_sections(cases, problem)
     groups, bundles = (prices.groups, prices.bundles) if prices is not None else ((), ())
     return PolicyFile(
-        policy=policy.model_copy(update={"seed": seed, "agent": agent}),
+        policy=policy.model_copy(update={"seed": seed, "agent": agent, "history": None}),
         table=cases.policy_file.table,
         features=features,
         groups=tuple(GroupSection(**asdict(group)) for group in groups),

@@ -14,16 +14,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from thrifty.features import date_interval_names, interval_names, unused_name
+from thrifty.frames.coding import as_points, normalise
 from thrifty.policy_file.model import ColumnSection
 from thrifty.tables.columns import (
     MAX_LEVELS,
     Codes,
     Coding,
-    as_points,
     as_text,
     encode_few_numbers,
     encode_normalised,
-    normalise,
     with_missing_level,
 )
 

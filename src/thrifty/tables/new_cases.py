@@ -10,16 +10,16 @@ import polars as pl
 
 from thrifty.errors import InvalidParameter, InvalidSpec, InvalidTable, UnknownName
 from thrifty.features import Feature
+from thrifty.frames.coding import Codes, as_names, encode_by_feature, lookup, normalise
+from thrifty.frames.reader import read_table
+from thrifty.names import quote_names, suggestion
 from thrifty.plans.cases import PastCases
 from thrifty.plans.tree import Leaf, PlanTree, walk
 from thrifty.policy_file import PolicyFile
-from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import BundleSection, ColumnSection, FeatureSection, PriceColumn
 from thrifty.policy_file.plans import planned_prices
 from thrifty.problem import Problem
-from thrifty.tables.columns import Codes, as_points, declared_coding, normalise, read_prices
-from thrifty.tables.offers import quote_names
-from thrifty.tables.reader import read_table
+from thrifty.tables.columns import declared_coding, read_prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class _NewCaseReader:
                 "the plan declares no outcomes, so the reward of an action that was not taken is "
                 "unknown: score a plan that was learnt from a table."
             )
-        texts = _as_names(normalise(self.target, self.frame[self.target], self.file.table.missing))
+        texts = as_names(normalise(self.target, self.frame[self.target], self.file.table.missing))
         known = texts.is_not_null()
         if texts.null_count():
             self.notes.append(
@@ -133,7 +133,7 @@ class _NewCaseReader:
                 f"no case has a value in the target, column {self.target!r}, so there is nothing "
                 "to score: add cases with a known outcome, or name another column with --target."
             )
-        codes = _lookup(texts, outcomes.names, -1)
+        codes = lookup(texts, outcomes.names, -1)
         if (codes < 0).any():
             unknown = texts.filter(pl.Series(codes < 0))[0]
             raise InvalidTable(
@@ -183,37 +183,9 @@ class _NewCaseReader:
         declared = declared_coding(section)
         if declared is not None and declared.by_period and declared.feature == feature:
             return declared.encode(values)
-        if feature.edges:
-            codes, absent_values = self._interval_codes(feature, values)
-        else:
-            codes = self._category_codes(feature, _as_names(values))
-            absent_values = values.is_null()
-        missing = -1 if feature.missing is None else feature.levels.index(feature.missing)
-        return np.where(absent_values.to_numpy(), missing, codes).astype(np.int16)
-
-    def _interval_codes(self, feature: Feature, values: pl.Series) -> tuple[Codes, pl.Series]:
-        """Return the interval of every value, and True for values that are in none."""
-        kind = "date" if feature.is_date and not values.dtype.is_numeric() else "number"
-        points = as_points(kind, values)
-        unparsed = values.filter(points.is_null() & values.is_not_null())
-        if len(unparsed):
-            self._note_unknown(feature, unparsed, f"no {kind}s")
-        codes = np.searchsorted(np.array(feature.edges), points.fill_null(0).to_numpy())
-        return codes.astype(np.int16), points.is_null()
-
-    def _category_codes(self, feature: Feature, names: pl.Series) -> Codes:
-        other = -1 if feature.other is None else feature.levels.index(feature.other)
-        codes = _lookup(names, feature.levels, other)
-        unknown = names.filter(pl.Series(codes < 0) & names.is_not_null())
-        if len(unknown):
-            self._note_unknown(feature, unknown, "new")
-        return codes
-
-    def _note_unknown(self, feature: Feature, values: pl.Series, what: str) -> None:
-        self.notes.append(
-            f"{len(values):,} values of {feature.name!r} are {what}, such as {values[0]!r}, and "
-            "count as missing"
-        )
+        coded = encode_by_feature(feature, values)
+        self.notes += [] if coded.note is None else [coded.note]
+        return coded.codes
 
 
 def used_features(tree: PlanTree) -> frozenset[int]:
@@ -225,20 +197,3 @@ def used_features(tree: PlanTree) -> frozenset[int]:
         else:
             used.add(node.feature)
     return frozenset(used)
-
-
-def _as_names(values: pl.Series) -> pl.Series:
-    """Return the names of levels; each whole number without a decimal point, as `Feature` does."""
-    if values.dtype == pl.Boolean:
-        return values.replace_strict([True, False], ["true", "false"], return_dtype=pl.String)
-    if values.dtype != pl.Float64:
-        return values.cast(pl.String)
-    whole = values.cast(pl.Int64, strict=False).cast(pl.String)
-    return whole.zip_with((values % 1 == 0).fill_null(False), values.cast(pl.String))
-
-
-def _lookup(names: pl.Series, levels: tuple[str, ...], other: int) -> Codes:
-    codes = names.replace_strict(
-        list(levels), list(range(len(levels))), default=other, return_dtype=pl.Int16
-    )
-    return codes.fill_null(other).to_numpy()

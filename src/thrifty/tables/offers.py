@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from thrifty.errors import InvalidSpec, UnknownName
-from thrifty.policy_file.error_messages import suggestion
+from thrifty.names import quote_names, suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicyFile, PriceColumn
 from thrifty.prices import Group
 from thrifty.tables.features import TableFeature, declared_feature
@@ -102,16 +102,6 @@ def _named_columns(file: PolicyFile, target: str) -> Iterator[tuple[str, str]]:
     for name, price in prices:
         if isinstance(price, PriceColumn):
             yield price.column, f"price of {name!r}"
-
-
-def quote_names(names: Sequence[str], max_shown: int = 12) -> str:
-    """Return names in quotes, and how many more there are.
-
-    >>> quote_names(["a", "b", "c"], max_shown=2)
-    "'a', 'b' and 1 more"
-    """
-    shown = ", ".join(repr(name) for name in names[:max_shown])
-    return shown if len(names) <= max_shown else f"{shown} and {len(names) - max_shown} more"
 
 
 def _feature_offer(section: FeatureSection, price: float | str, is_free: bool) -> Offer:

@@ -8,8 +8,11 @@ import polars as pl
 import tomlkit
 
 from thrifty.errors import InvalidTable, UnknownName
+from thrifty.frames.coding import normalise
+from thrifty.frames.reader import Table
+from thrifty.frames.values import parse_dates
+from thrifty.names import quote_names, suggestion
 from thrifty.policy_file import Comments, PolicyFile
-from thrifty.policy_file.error_messages import suggestion
 from thrifty.policy_file.model import ColumnSection, FeatureSection, PolicySection, TableSection
 from thrifty.policy_file.writing import DEADLINE_COMMENT, WRITTEN_RULE
 from thrifty.tables.cases import MAX_OUTCOMES, require_few_outcomes
@@ -17,13 +20,9 @@ from thrifty.tables.columns import (
     MAX_LEVELS,
     encode_column,
     is_identifier,
-    normalise,
     unparsed_words,
 )
 from thrifty.tables.completion import policy_name
-from thrifty.tables.offers import quote_names
-from thrifty.tables.reader import Table
-from thrifty.tables.values import parse_dates
 
 LIKELY_TARGETS = ("outcome", "target", "label", "class", "result", "status", "y")
 MAX_WORDS = 20

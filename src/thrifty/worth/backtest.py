@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
+from thrifty.environments.past_cases import replay_of
+from thrifty.errors import InvalidParameter
 from thrifty.plans.bank import Bank
 from thrifty.plans.cases import LookSet, PastCases
 from thrifty.plans.learning import Learnt, learn
 from thrifty.plans.refitting import MIN_TO_LEARN, TENTHS, refitted_actions
 from thrifty.plans.tree import Decisions, PlanTree
 from thrifty.playing import play
-from thrifty.policies import NCCUCRL2, Scout
+from thrifty.policies import NCCUCRL2, Scout, Surveyor
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.scout import ScoutEvent
 from thrifty.policy_file.model import PolicySection
@@ -55,6 +57,7 @@ class Strategy(StrEnum):
     PLAN = "Plan"
     FIXED = "Fixed set"
     SCOUT = "Scout"
+    SURVEYOR = "Surveyor"
     NCC = "NCC-UCRL2"
     EVERYTHING = "Buy everything"
     NOTHING = "Buy nothing"
@@ -174,8 +177,14 @@ def run_backtest(
     halves: Halves,
     seed: int,
     on_part: Callable[[], None] = lambda: None,
+    *,
+    history: int | None = None,
 ) -> Backtest:
-    """Run every strategy on the cases in their order; `on_part` is called three times."""
+    """Run every strategy on the cases in their order; `on_part` is called three times.
+
+    With `history`, Surveyor is run too, and `on_part` is called once more. Surveyor learns from
+    this number of cases first.
+    """
     every = math.ceil(cases.n_cases / MAX_REPLAYED)
     if every > 1:
         cases = cases.subset(np.arange(0, cases.n_cases, every))
@@ -208,11 +217,15 @@ def run_backtest(
     sets = [(), learnt.fixed.used, learnt.plan.used, first.fixed.used]
     hindsight, choices = _hindsight(past, learnt, candidates, sets, seed)
     on_part()
+    surveyors = []
+    if history is not None:
+        surveyors.append(_surveyor_result(past, history // every, seed, everything))
+        on_part()
     agent, agent_gains = _trained_agent(cases, scouts[0], scout, seed)
     return Backtest(
         cases=cases,
         every=every,
-        results=(plan, fixed, scout, ncc, everything, nothing, hindsight),
+        results=(plan, fixed, scout, *surveyors, ncc, everything, nothing, hindsight),
         events=scouts[0].events,
         price_changes=tuple(_find_price_changes(cases)),
         plan=first.plan,
@@ -227,11 +240,11 @@ def run_backtest(
 def asks_for_policy(section: PolicySection | None) -> bool:
     """Return True if a policy file asks for a policy of its own choice.
 
-    Plain Scout is what `thrifty init` writes, and a plan is what an earlier report wrote.
+    `thrifty init` writes "scout" or "auto" without parameters, and an earlier report wrote a plan.
     """
     if section is None or section.policy == "plan":
         return False
-    return section.policy != "scout" or bool(section.parameters)
+    return section.policy not in ("scout", "auto") or bool(section.parameters)
 
 
 def _trained_agent(
@@ -252,6 +265,32 @@ def _trained_agent(
         rewards = cases.rewards.table[run.actions, cases.outcomes]
         costs = run.costs * cases.rewards.span
     return agent, rewards - costs
+
+
+def _surveyor_result(
+    cases: PastCases, n_history: int, seed: int, everything: StrategyResult
+) -> StrategyResult:
+    """Buy everything in the first cases, then go on learning from what they teach."""
+    rows = np.arange(cases.n_cases)
+    history = cases.subset(rows[:n_history]) if n_history else None
+    rest = cases.subset(rows[n_history:])
+    policy = Surveyor(cases.problem, history=history, horizon=rest.n_cases, seed=seed)
+    run = play(policy, replay_of(rest))
+    rewards, costs = everything.rewards.copy(), everything.costs.copy()
+    rewards[n_history:] = rest.rewards[run.actions, rest.outcomes]
+    costs[n_history:] = run.costs * cases.problem.rewards.span
+    start = f"buys everything in the first {n_history:,} cases, then " if n_history else ""
+    description = f"{start}learns models of the outcome, and plans again as cases come in"
+    return StrategyResult(Strategy.SURVEYOR, description, rewards, costs)
+
+
+def require_history(history: int | None, n_cases: int) -> None:
+    """Raise `InvalidParameter` if no cases are left to replay."""
+    if history is not None and not 0 <= history <= n_cases - MIN_STRETCH:
+        raise InvalidParameter(
+            f"history is {history:,}, but of the {n_cases:,} cases at least {MIN_STRETCH} have to "
+            "be left to replay: give a smaller number, or 0 to replay all of them."
+        )
 
 
 def _ncc_policy(cases: Cases, seed: int) -> NCCUCRL2:

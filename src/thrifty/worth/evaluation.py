@@ -20,6 +20,7 @@ from thrifty.worth.backtest import (
     Strategy,
     asks_for_policy,
     block_mean,
+    require_history,
     run_backtest,
 )
 from thrifty.worth.halves import (
@@ -35,8 +36,10 @@ from thrifty.worth.selection import Estimate, Floats, Kind, recommend
 OnProgress = Callable[[str, float], None]
 """Called with what is being done and the share of the work that is finished, from 0 to 1."""
 
-LEARNING, BREAK_EVEN, PRICE_CURVE, BACKTEST = 1.0, 0.3, 0.4, 1.5
+LEARNING, BREAK_EVEN, PRICE_CURVE, BACKTEST_PART = 1.0, 0.3, 0.4, 0.5
 """Rough times of the parts, as multiples of the time that learning from all cases takes."""
+BACKTEST_PARTS = 3
+"""Number of parts of the backtest; Surveyor is one more."""
 DIFFERENT_TENTH = 2.81
 """Standard errors beyond which one of ten tenths differs: 95% for all ten together."""
 
@@ -254,7 +257,14 @@ class Evaluation:
         return block_mean(gains - self.nested.gains[self.recommended][::every])
 
 
-def evaluate(cases: Cases, *, seed: int = 1, on_progress: OnProgress = _ignore) -> Evaluation:
+def evaluate(
+    cases: Cases,
+    *,
+    seed: int = 1,
+    history: int | None = None,
+    replay: bool = True,
+    on_progress: OnProgress = _ignore,
+) -> Evaluation:
     """Learn what to buy in which order, what each feature is worth, and backtest policies.
 
     The same cases and seed give the same result.
@@ -265,6 +275,11 @@ def evaluate(cases: Cases, *, seed: int = 1, on_progress: OnProgress = _ignore) 
         Past cases, from `thrifty.tables.read_cases`.
     seed : int
         Random seed.
+    history : int, optional
+        Number of cases that Surveyor learns from before the others are replayed to it. By default
+        Surveyor is not in the backtest.
+    replay : bool
+        False leaves out the backtest.
     on_progress : callable
         Called with what is being done and the share of the work that is finished.
 
@@ -273,12 +288,19 @@ def evaluate(cases: Cases, *, seed: int = 1, on_progress: OnProgress = _ignore) 
     Evaluation
         The recommendation, honest gains, the worth of each feature, and the backtest.
     """
-    *_, evaluation = evaluate_in_steps(cases, seed=seed, on_progress=on_progress)
+    *_, evaluation = evaluate_in_steps(
+        cases, seed=seed, history=history, replay=replay, on_progress=on_progress
+    )
     return evaluation
 
 
 def evaluate_in_steps(
-    cases: Cases, *, seed: int = 1, on_progress: OnProgress = _ignore
+    cases: Cases,
+    *,
+    seed: int = 1,
+    history: int | None = None,
+    replay: bool = True,
+    on_progress: OnProgress = _ignore,
 ) -> Iterator[Evaluation]:
     """Yield the evaluation after each part, so that an interrupt loses nothing that is finished.
 
@@ -288,6 +310,11 @@ def evaluate_in_steps(
         Past cases.
     seed : int
         Random seed.
+    history : int, optional
+        Number of cases that Surveyor learns from before the others are replayed to it. By default
+        Surveyor is not in the backtest.
+    replay : bool
+        False leaves out the backtest.
     on_progress : callable
         Called with what is being done and the share of the work that is finished.
 
@@ -297,9 +324,14 @@ def evaluate_in_steps(
         The recommendation with its honest gains first, then with one part more each time.
     """
     past = cases.past_cases
+    require_history(history, past.n_cases)
     n_folds = n_outer_folds(past.n_cases)
+    n_replayed = 0 if not replay else BACKTEST_PARTS + (history is not None)
     progress = _Progress(
-        LEARNING * (1 + n_folds + 2) + PRICE_CURVE + BREAK_EVEN * len(past.looks) + BACKTEST,
+        LEARNING * (1 + n_folds + 2)
+        + PRICE_CURVE
+        + BREAK_EVEN * len(past.looks)
+        + BACKTEST_PART * n_replayed,
         on_progress,
     )
     progress.start("Learning from all cases (slower the first time)")
@@ -308,7 +340,8 @@ def evaluate_in_steps(
     nested = nested_gains(
         past, seed=seed, n_folds=n_folds, on_fold=lambda: progress.advance(LEARNING)
     )
-    missing = ("halves of the cases", "price curve", "worth of features", "backtest")
+    backtest_part = ("backtest",) if replay else ()
+    missing = ("halves of the cases", "price curve", "worth of features", *backtest_part)
     evaluation = Evaluation(cases, seed, learnt, nested, recommend(learnt, nested), missing=missing)
     yield evaluation
     progress.start("Learning from halves of the cases")
@@ -331,9 +364,16 @@ def evaluate_in_steps(
             evaluation, worths=tuple(worths), missing=missing[3:] if is_last else missing[2:]
         )
         yield evaluation
+    if not replay:
+        return
     progress.start("Backtest")
     backtest = run_backtest(
-        cases, learnt, halves, seed, on_part=lambda: progress.advance(BACKTEST / 3)
+        cases,
+        learnt,
+        halves,
+        seed,
+        on_part=lambda: progress.advance(BACKTEST_PART),
+        history=history,
     )
     yield replace(evaluation, backtest=backtest, missing=())
 

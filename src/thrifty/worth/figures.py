@@ -21,6 +21,7 @@ PlotlyFigure = dict[str, Any]
 COLOURS = {
     Strategy.PLAN: "#0072B2",
     Strategy.SCOUT: "#332288",
+    Strategy.SURVEYOR: "#AA3377",
     Strategy.NCC: "#D55E00",
     Strategy.FIXED: "#117733",
     Strategy.EVERYTHING: "#CC79A7",

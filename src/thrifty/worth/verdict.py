@@ -7,11 +7,11 @@ from itertools import groupby
 
 import numpy as np
 
+from thrifty.names import quote_names
 from thrifty.plans.break_even import SHOWN_FROM, BreakEven
 from thrifty.plans.printing import format_plan, purchase_price
 from thrifty.plans.refitting import TENTHS
 from thrifty.tables.cases import Cases
-from thrifty.tables.offers import quote_names
 from thrifty.tables.scaffold import PLACEHOLDER_PRICE
 from thrifty.worth.backtest import Backtest, Strategy
 from thrifty.worth.evaluation import Evaluation
