@@ -36,7 +36,7 @@ start = perf_counter()
 print(perf_counter() - start)
 """
 POLICIES = ("scout", "ncc-ucrl2", "sim-oos", "ps-linucb", "linucb", "ucb1")
-PARAMETERS: Mapping[str, Mapping[str, int]] = {"ncc-ucrl2": {"horizon": 10_000}}
+PARAMETERS: Mapping[str, Mapping[str, Any]] = {"ncc-ucrl2": {"horizon": 10_000}}
 MILESTONES = ("first decision", "first reward", "first simulation")
 ROUNDS = 2000
 IMPORT_SECONDS = 0.3

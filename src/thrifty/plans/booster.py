@@ -236,7 +236,7 @@ def _bit_sets(outcomes: Integers | Bools) -> Integers:
     """Return the set of possible outcomes of each case, one bit per outcome."""
     if outcomes.ndim == 1:
         return np.left_shift(1, outcomes.astype(np.int64))
-    bits: Integers = outcomes @ np.left_shift(1, np.arange(outcomes.shape[1]))
+    bits: Integers = outcomes.astype(np.int64) @ np.left_shift(1, np.arange(outcomes.shape[1]))
     return bits
 
 

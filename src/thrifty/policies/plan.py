@@ -14,9 +14,8 @@ from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.plans.binning import Binning
 from thrifty.plans.booster import Booster, ModelRule
 from thrifty.plans.files import plan_from_dict, plan_to_dict
-from thrifty.plans.printing import explain_node
-from thrifty.plans.steps import Step
-from thrifty.plans.tree import Leaf, PlanTree, Split
+from thrifty.plans.steps import Step, explain_step
+from thrifty.plans.tree import Leaf, PlanTree
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
@@ -108,7 +107,7 @@ class PlanPolicy(Policy):
         """
         del purchase  # it follows from what is known
         seen = self._nothing_known if known is None else known
-        return partial(_explain, self.tree, self._root, seen)
+        return partial(explain_step, self.tree, self._root, seen)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return nothing, because a plan does not learn.
@@ -216,16 +215,3 @@ def sample_plan(problem: Problem) -> PlanTree:
 def _list(names: tuple[str, ...]) -> str:
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
-
-
-def _explain(tree: PlanTree, root: Step, known: Observation) -> dict[str, Any]:
-    reached, buy = root.follow(known)
-    codes, path, step = known.codes.tolist(), [], root
-    while step is not reached:
-        after = step.next(codes)
-        assert isinstance(step.node, Split)
-        path.append((step.node, codes[step.compared]))
-        step = after
-    names = [tree.problem.feature_names[i] for i in buy]
-    why, comparisons = explain_node(tree, reached.node, path, names)
-    return {"why": why, "path": comparisons}

@@ -1,4 +1,4 @@
-"""Alarms: has the world changed since the plan was learnt?"""
+"""Alarms that the world has changed since the plan was learnt."""
 
 from __future__ import annotations
 
@@ -136,8 +136,6 @@ class ChangeDetector:
         """
         if self.rewards <= REWARD_ALARM and self.outcomes <= OUTCOME_ALARM:
             return None
-        import os
-        if os.environ.get("DBG"): print("ALARM", number, round(self.rewards,1), self.rewards_start, round(self.outcomes,1), self.outcomes_start, n_complete)
         is_early = number - self.start < (FEWER_CASES if n_complete >= LONG_MEMORY else FEW_CASES)
         change = self.outcomes_start if self.outcomes > OUTCOME_ALARM else self.rewards_start
         before = self.start

@@ -64,6 +64,17 @@ class Exploration:
         self.is_first, self.share = True, FIRST_SHARE * SHARE_AFTER_CHANGE
         self.spent, self.start, self.planned_rows = 0.0, now, 0
 
+    def skip_first(self, n_rows: int) -> None:
+        """Begin with the second phase, because past cases are known.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of complete past cases; without any, nothing is skipped.
+        """
+        if n_rows:
+            self.is_first, self.start_rows = False, n_rows
+
     def advance(self, now: int, n_rows: int, has_plan: bool, headroom: float) -> None:
         """End the first phase if a plan is confirmed or the budget is spent.
 
@@ -159,4 +170,5 @@ def optimistic_headroom(full: float, informed_gain: float, n_rare: float) -> flo
     float
         At most `full`. With few cases a model may still become much better.
     """
-    return min(full, max(informed_gain, 0.0) + full * min(1.0, OPTIMISM / math.sqrt(max(n_rare, 1.0))))
+    improvement = full * min(1.0, OPTIMISM / math.sqrt(max(n_rare, 1.0)))
+    return min(full, max(informed_gain, 0.0) + improvement)

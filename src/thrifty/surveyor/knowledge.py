@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booster
 from thrifty.plans.binning import Binning
+from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booster
 from thrifty.plans.cases import Bools, Floats, Integers, LookSet, PastCases
 from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict
@@ -70,6 +70,24 @@ class Knowledge:
         """True if the plan buys anything."""
         return bool(self.plan.used)
 
+    def without_purchases(self) -> Knowledge:
+        """Return the same knowledge with a plan that buys nothing.
+
+        Returns
+        -------
+        Knowledge
+            The knowledge.
+        """
+        return replace(
+            self,
+            plan=self.nothing,
+            gain=self.nothing_gain,
+            gain_error=0.0,
+            spend=0.0,
+            trust=0.0,
+            leaf_frequencies=(self.frequencies,),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
@@ -85,7 +103,9 @@ class Knowledge:
     def from_dict(cls, plain: Mapping[str, Any]) -> Knowledge:
         """Return what `to_dict` described."""
         return cls(
-            **{name: plan_from_dict(plain[name]) for name in ("nothing", "plan", "everything")},
+            nothing=plan_from_dict(plain["nothing"]),
+            plan=plan_from_dict(plain["plan"]),
+            everything=plan_from_dict(plain["everything"]),
             frequencies=np.array(plain["frequencies"]),
             leaf_frequencies=tuple(map(np.array, plain["leaf_frequencies"])),
             **{name: plain[name] for name in _NUMBERS},
@@ -98,9 +118,7 @@ _NUMBERS = (
 )
 
 
-def complete_outcomes(
-    cases: PastCases, possible: Bools, rng: np.random.Generator
-) -> Integers:
+def complete_outcomes(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Integers:
     """Return outcomes for all cases; those that are not known are drawn from a model.
 
     The model learns from the cases whose outcome is known, with all of their values. Without drawn
@@ -120,19 +138,21 @@ def complete_outcomes(
     array of int, shape (n,)
         Outcomes.
     """
-    outcomes = possible.argmax(axis=1)
+    outcomes: Integers = possible.argmax(axis=1)
     known = possible.sum(axis=1) == 1
     if known.all():
         return outcomes
     draws = rng.random(len(possible))
     probabilities = fit_model(cases, possible, rng).probabilities(cases.codes)
-    return np.where(known, outcomes, _drawn(probabilities * possible, draws))
+    completed: Integers = np.where(known, outcomes, _drawn(probabilities * possible, draws))
+    return completed
 
 
 def _drawn(weights: Floats, draws: Floats) -> Integers:
     sums = np.maximum(weights, 1e-12 * (weights > 0)).cumsum(axis=1)
-    drawn: Integers = (sums <= draws[:, None] * sums[:, -1:]).sum(axis=1)
-    return np.minimum(drawn, weights.shape[1] - 1)
+    below = (sums <= draws[:, None] * sums[:, -1:]).sum(axis=1)
+    drawn: Integers = np.minimum(below, weights.shape[1] - 1)
+    return drawn
 
 
 def fit_model(cases: PastCases, possible: Bools, rng: np.random.Generator) -> ModelRule:
@@ -309,13 +329,15 @@ def _single_gains(learnt: Learnt, tree: PlanTree) -> Floats:
     bank = learnt.bank
     assert isinstance(tree.root, Leaf)
     if isinstance(tree.root.rule, ActionRule):
-        return bank.cases.rewards[tree.root.rule.action, bank.cases.outcomes]
+        gains: Floats = bank.cases.rewards[tree.root.rule.action, bank.cases.outcomes]
+        return gains
     return bank.rewards(())
 
 
 def _frequencies(outcomes: Integers, n_outcomes: int) -> Floats:
     counts = np.bincount(outcomes, minlength=n_outcomes)
-    return (counts + 0.5) / (counts.sum() + 0.5 * n_outcomes)
+    frequencies: Floats = (counts + 0.5) / (counts.sum() + 0.5 * n_outcomes)
+    return frequencies
 
 
 def _leaf_frequencies(tree: PlanTree, cases: PastCases) -> Iterator[Floats]:

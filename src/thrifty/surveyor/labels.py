@@ -62,7 +62,7 @@ class OutcomeTable:
             return cls(problem.outcomes, problem.rewards, True)
         n, scale = problem.n_actions, problem.rewards
         if n <= MAX_JOINT_ACTIONS:
-            wins = [bits for bits in product((0, 1), repeat=n)]
+            wins = list(product((0, 1), repeat=n))
         else:
             # Of many actions one is right, as in a classification.
             wins = [tuple(int(a == k) for a in range(n)) for k in range(n)]
@@ -126,11 +126,13 @@ class OutcomeTable:
         ([True, False], [True, True])
         """
         if outcome is not None and self.is_declared:
-            return np.arange(self.n_outcomes) == outcome
+            reported: Bools = np.arange(self.n_outcomes) == outcome
+            return reported
         if not self.is_declared:
             reward = 1.0 if draw < reward else 0.0
         gaps = np.abs(self.table[action] - self.scale.money(reward))
-        return self._same[action, int(gaps.argmin())]
+        left: Bools = self._same[action, int(gaps.argmin())]
+        return left
 
     def information(self, probabilities: Floats) -> Floats:
         """Return the share of the uncertainty about the outcome that each action resolves.

@@ -56,9 +56,7 @@ class CaseMemory:
         """Number of each case, increasing, (n,)."""
         return self._numbers[: self.size]
 
-    def add(
-        self, codes: NDArray[np.int64], settled: Bools, possible: Bools, number: int
-    ) -> None:
+    def add(self, codes: NDArray[np.int64], settled: Bools, possible: Bools, number: int) -> None:
         """Remember a case.
 
         Parameters

@@ -49,8 +49,8 @@ def fit(
 ) -> Trees:
     """Fit trees to outcomes.
 
-    `sets` (n,) has the bit set of possible outcomes. `codes` (n, F) are below `n_bins` (F,). Round r uses the cases `bags[r]`, and its tree for score
-    k the columns with `used[r, k]`.
+    `sets` (n,) has the bit set of possible outcomes. `codes` (n, F) are below `n_bins` (F,).
+    Round r uses the cases `bags[r]`, and its tree for score k the columns with `used[r, k]`.
     """
     n, n_columns = codes.shape
     n_rounds, n_bag = bags.shape

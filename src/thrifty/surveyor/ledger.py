@@ -1,0 +1,98 @@
+"""How much more is gained than by the best constant action, and whether a plan is proved."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+PROVED_CASES = 100
+"""Number of cases after which the gains of a plan count as evidence."""
+HIDDEN_SHARE = 0.05
+"""Largest share of cases in which the reward of the constant action was only estimated."""
+
+
+@dataclass
+class PlanRecord:
+    """How much more a plan has gained per case than the best constant action.
+
+    Parameters
+    ----------
+    n : int
+        Number of cases.
+    mean : float
+        Mean surplus in money.
+    n_hidden : int
+        Number of cases in which the reward of the constant action was only estimated.
+    """
+
+    n: int = 0
+    mean: float = 0.0
+    n_hidden: int = 0
+
+    def add(self, surplus: float, is_known: bool) -> None:
+        """Take in a case.
+
+        Parameters
+        ----------
+        surplus : float
+            How much more was gained than by the constant action.
+        is_known : bool
+            False if the reward of the constant action was only estimated.
+        """
+        self.n += 1
+        self.n_hidden += not is_known
+        self.mean += (surplus - self.mean) / self.n
+
+    @property
+    def is_proved(self) -> bool:
+        """True if the plan has gained, and hardly any of that is only estimated."""
+        is_known = self.n_hidden <= HIDDEN_SHARE * self.n
+        return self.n >= PROVED_CASES and is_known and self.mean > 0
+
+
+@dataclass
+class Ledger:
+    """Gains compared with those of the best constant action, in money.
+
+    Parameters
+    ----------
+    surplus : float
+        Total gain so far minus that of the constant action.
+    record : PlanRecord
+        The same for the present plan.
+
+    Examples
+    --------
+    >>> ledger = Ledger()
+    >>> ledger.add(-3.0, is_known=True, is_plan=False)
+    >>> ledger.surplus, ledger.record.n
+    (-3.0, 0)
+    """
+
+    surplus: float = 0.0
+    record: PlanRecord = field(default_factory=PlanRecord)
+
+    def add(self, surplus: float, *, is_known: bool, is_plan: bool) -> None:
+        """Take in a case.
+
+        Parameters
+        ----------
+        surplus : float
+            How much more was gained than by the constant action.
+        is_known : bool
+            False if the reward of the constant action was only estimated.
+        is_plan : bool
+            True if the plan was carried out.
+        """
+        self.surplus += surplus
+        if is_plan:
+            self.record.add(surplus, is_known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Ledger:
+        """Return what `to_dict` described."""
+        return cls(plain["surplus"], PlanRecord(**plain["record"]))
