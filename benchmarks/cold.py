@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from tempfile import TemporaryDirectory
 from time import process_time
+from typing import Any
 
 from benchmarks.measuring import Say, Times, run_python
 from benchmarks.report import Goal, Part, Table, format_goals
