@@ -35,7 +35,8 @@ def fitted(codes: Array, sets: Array, n_outcomes: int, rounds: int = 1, rate: fl
 
 def predicted(codes: Array, model: Any, n_outcomes: int) -> Array:
     found = np.zeros((len(codes), n_outcomes))
-    trees.predict(codes, *model[:4], found)
+    first, features, thresholds, values, _ = model
+    trees.predict(codes, first, features, thresholds, values, found)
     return found
 
 

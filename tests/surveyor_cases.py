@@ -1,0 +1,39 @@
+"""Small problems whose best plan is known by hand, for tests of Surveyor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thrifty.plans.cases import PastCases
+from thrifty.problem import Feature, Problem
+
+SCREENING = Problem(
+    [Feature("noise", ("low", "high")), Feature("test", ("low", "high"))],
+    ["treat", "wait"],
+    outcomes={"treat": {"ill": 50, "well": -50}, "wait": {"ill": -50, "well": 50}},
+    prices={"noise": 5, "test": 5},
+)
+"""What is right earns 50 and what is wrong costs 50. Every action reveals the outcome."""
+LENDING = Problem(
+    [Feature("noise", ("low", "high")), Feature("score", ("low", "high"))],
+    ["approve", "decline"],
+    outcomes={"approve": {"repaid": 10, "default": -40}, "decline": 0},
+    prices={"noise": 0.5, "score": 0.5},
+)
+"""Declining hides the outcome."""
+
+
+def drawn_cases(
+    problem: Problem,
+    n: int,
+    seed: int,
+    *,
+    chances: tuple[float, float] = (0.9, 0.1),
+    column: int = 1,
+    free: tuple[bool, bool] = (False, False),
+) -> PastCases:
+    """Return cases with even levels; a column says how likely the second outcome is."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, (n, 2)).astype(np.int16)
+    outcomes = (rng.random(n) < np.array(chances)[codes[:, column]]).astype(np.int64)
+    return PastCases(problem, codes, outcomes, np.array(free))
