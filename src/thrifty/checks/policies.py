@@ -108,7 +108,7 @@ def parameters_are_kept(subject: Subject) -> None:
     policy = subject.fresh()
     for name, parameter in inspect.signature(type(policy).__init__).parameters.items():
         named = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        known = name in policy.parameters or name in ("self", "problem", "seed")
+        known = name in policy.parameters or name in ("self", "problem", "seed", "history")
         require(known or not named, f"{name!r} is not among its parameters after it was made")
 
 
