@@ -37,3 +37,24 @@ def drawn_cases(
     codes = rng.integers(0, 2, (n, 2)).astype(np.int16)
     outcomes = (rng.random(n) < np.array(chances)[codes[:, column]]).astype(np.int64)
     return PastCases(problem, codes, outcomes, np.array(free))
+
+
+def two_step_cases(n: int, seed: int) -> PastCases:
+    """Return cases in which a cheap screen tells who needs a dear test."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.random(n) < 0.2, rng.random(n) < 0.5], axis=1).astype(np.int16)
+    outcomes = 1 - codes[:, 0].astype(np.int64) * codes[:, 1]
+    problem = Problem(
+        [Feature("screen", ("low", "high")), Feature("test", ("low", "high"))],
+        ["treat", "wait"],
+        outcomes={"treat": {"ill": 100, "well": -100}, "wait": {"ill": -100, "well": 0}},
+        prices={"screen": 1, "test": 8},
+    )
+    return PastCases(problem, codes, outcomes, np.zeros(2, np.bool_))
+
+
+def joined(first: PastCases, second: PastCases) -> PastCases:
+    """Return the cases of two tables, one after the other."""
+    codes = np.concatenate([first.codes, second.codes])
+    outcomes = np.concatenate([first.outcomes, second.outcomes])
+    return PastCases(first.problem, codes, outcomes, first.free)

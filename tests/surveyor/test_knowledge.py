@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from surveyor_cases import LENDING, SCREENING, drawn_cases
+from surveyor_cases import LENDING, SCREENING, drawn_cases, two_step_cases
 from thrifty.plans.cases import PastCases
 from thrifty.plans.tree import ActionRule, Leaf, PlanTree
 from thrifty.problem import Feature, Problem
@@ -127,15 +127,7 @@ def test_a_useless_test_is_not_bought() -> None:
 
 def test_frequencies_of_outcomes_by_leaf() -> None:
     """A screen is bought first, and a test only where the screen is positive."""
-    rng = np.random.default_rng(0)
-    codes = np.stack([rng.random(2_000) < 0.2, rng.random(2_000) < 0.5], axis=1).astype(np.int16)
-    problem = Problem(
-        [Feature("screen", ("low", "high")), Feature("test", ("low", "high"))],
-        ["treat", "wait"],
-        outcomes={"treat": {"ill": 100, "well": -100}, "wait": {"ill": -100, "well": 0}},
-        prices={"screen": 1, "test": 8},
-    )
-    cases = PastCases(problem, codes, 1 - codes[:, 0] * codes[:, 1], np.zeros(2, np.bool_))
+    cases = two_step_cases(2_000, seed=0)
     found = learnt(cases)
     leaves = found.plan.leaves
     assert len(leaves) == len(found.leaf_frequencies) >= 2

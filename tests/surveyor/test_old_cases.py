@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from surveyor_cases import SCREENING, drawn_cases
-from thrifty.plans.cases import PastCases
+from surveyor_cases import SCREENING, drawn_cases, joined
 from thrifty.surveyor.old_cases import DEFAULT_SHARE, SHARES, share_of_old_cases
 
 
@@ -16,12 +15,10 @@ def share(
     """Return the share of old cases after new ones in which the test means something else."""
     old = drawn_cases(SCREENING, n_old, 100 + seed)
     new = drawn_cases(SCREENING, n_new, seed, chances=chances)
-    codes = np.concatenate([old.codes, new.codes])
-    outcomes = np.concatenate([old.outcomes, new.outcomes])
-    cases = PastCases(SCREENING, codes, outcomes, old.free)
-    possible = np.eye(2, dtype=np.bool_)[outcomes]
+    cases = joined(old, new)
+    possible = np.eye(2, dtype=np.bool_)[cases.outcomes]
     possible[len(possible) - n_hidden :] = True
-    is_new = np.arange(len(outcomes)) >= n_old
+    is_new = np.arange(cases.n_cases) >= n_old
     return share_of_old_cases(cases, possible, is_new, np.random.default_rng(seed))
 
 
