@@ -10,8 +10,20 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-def first_scores(outcomes: Array, n_outcomes: int) -> Array:
-    counts = np.array([(outcomes == k).sum() + 0.5 for k in range(n_outcomes)])
+def members(sets: Array, n_outcomes: int) -> Array:
+    """True for each outcome that is in the bit set of a case, (n, O)."""
+    return np.array([[bool(s >> k & 1) for k in range(n_outcomes)] for s in sets.tolist()])
+
+
+def first_scores(sets: Array, n_outcomes: int) -> Array:
+    """Known cases and half a case each; unsure ones divided equally, and then by frequency."""
+    possible = members(sets, n_outcomes)
+    sizes = possible.sum(axis=1)
+    known, unsure = possible[sizes == 1], possible[(sizes > 1) & (sizes < n_outcomes)]
+    counts = np.ones(n_outcomes)
+    for _ in range(2):
+        shares = unsure * counts / (unsure * counts).sum(axis=1, keepdims=True)
+        counts = 0.5 + known.sum(axis=0) + shares.sum(axis=0)
     if n_outcomes == 2:
         return np.array([np.log(counts[1] / counts[0])])
     scores: Array = np.log(counts / counts.sum())
@@ -34,7 +46,7 @@ class NaiveTrees:
     def __init__(
         self,
         codes: Array,
-        outcomes: Array,
+        sets: Array,
         n_outcomes: int,
         bags: Array,
         used: Array,
@@ -45,16 +57,19 @@ class NaiveTrees:
         min_cases: int,
     ) -> None:
         self.depth, self.rate, self.penalty, self.min_cases = depth, rate, penalty, min_cases
-        self.first = first_scores(outcomes, n_outcomes)
+        self.first = first_scores(sets, n_outcomes)
+        possible = members(sets, n_outcomes)
+        tells = ~possible.all(axis=1)
         self.trees: list[list[Any]] = []
         scores = np.tile(self.first, (len(codes), 1))
         for r, bag in enumerate(bags):
             p = probabilities(scores)
+            q = p * possible / (p * possible).sum(axis=1, keepdims=True)
             trees = []
             for k in range(len(self.first)):
                 outcome = 1 if n_outcomes == 2 else k
-                slope = p[:, outcome] - (outcomes == outcome)
-                curvature = p[:, outcome] * (1 - p[:, outcome])
+                slope = np.where(tells, p[:, outcome] - q[:, outcome], 0.0)
+                curvature = np.where(tells, p[:, outcome] * (1 - p[:, outcome]), 0.0)
                 columns = np.flatnonzero(used[r, k]).tolist()
                 trees.append(self.grow(codes, bag, slope, curvature, columns, depth))
             for k, tree in enumerate(trees):

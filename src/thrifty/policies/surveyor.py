@@ -212,7 +212,7 @@ class Surveyor(Policy):
             spent, more = self._exploration.spent, self.headroom
             return partial(_explain_exploring, bool(purchase.mask.any()), spent, more)
         if purchase.purpose == CAUTION:
-            return partial(_explain_caution, -self.ledger.surplus, self.max_loss)
+            return partial(_explain_caution, 0.0 - self.ledger.surplus, self.max_loss)
         if self.knowledge is None or self._steps is None:
             return partial(_explain_start, self.rounds)
         return partial(_explain_following, self.knowledge, self._steps, seen)
@@ -255,7 +255,7 @@ class Surveyor(Policy):
         state : mapping of str to array
             Output of `get_state`.
         """
-        if set(state) != set(self.get_state()):
+        if _form(state) != _form(self.get_state()):
             raise DamagedFile(
                 f"the saved arrays {sorted(state)} are not those of a Surveyor: load them with the "
                 "policy that saved them."
@@ -312,7 +312,7 @@ class Surveyor(Policy):
         worth = np.maximum(max(small, paid), self._blind_gap() * extra**2)
         chances: Floats = scores / max(float(scores.sum()), 1e-12)
         chances *= np.minimum(1.0, worth / np.maximum(gaps, 1e-9)) * extra
-        chances[best] = 1.0 - chances.sum()
+        chances[best] = max(0.0, 1.0 - float(chances.sum()))  # not -1e-16
         return chances
 
     def _action_values(self, observation: Observation) -> Floats:
@@ -563,6 +563,15 @@ class Surveyor(Policy):
         leaves = [node for node in walk(knowledge.plan.root) if isinstance(node, Leaf)]
         for leaf, frequencies in zip(leaves, knowledge.leaf_frequencies, strict=True):
             self._leaf_frequencies[id(leaf)] = frequencies
+
+
+def _form(state: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the types of arrays and their shapes, but not how many cases they have."""
+    whole = ("paid", "counts", "rounds")
+    return {
+        name: (array.dtype, array.shape if name in whole else array.shape[1:])
+        for name, array in state.items()
+    }
 
 
 def _explain_exploring(buys: bool, spent: float, more: float) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -240,7 +241,7 @@ def learn_plans(
 
 def _mean(values: Floats) -> tuple[float, float]:
     """Return the mean of values, and its standard error."""
-    return float(values.mean()), float(values.std(ddof=1)) / np.sqrt(len(values))
+    return float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
 def _trust(plan: PlanTree, cases: PastCases, constant: int, confirmed: Floats) -> float:

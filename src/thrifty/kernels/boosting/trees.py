@@ -98,8 +98,11 @@ def _first_scores(sets: Ints, n_outcomes: int, n_scores: int) -> Floats:
     never seen for sure would vanish, and the trees could not bring it back.
     """
     known = np.full(n_outcomes, 0.5)
+    everything = (1 << n_outcomes) - 1
     n_unsure = 0
     for s in sets:
+        if s == everything:
+            continue
         if s & (s - 1):
             n_unsure += 1
         else:
@@ -110,7 +113,7 @@ def _first_scores(sets: Ints, n_outcomes: int, n_scores: int) -> Floats:
         for _ in range(N_REPETITIONS):
             shared = known.copy()
             for s in sets:
-                if s & (s - 1):
+                if s & (s - 1) and s != everything:
                     total = 0.0
                     for k in range(n_outcomes):
                         if s >> k & 1:
