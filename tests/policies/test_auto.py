@@ -55,8 +55,8 @@ def test_the_policy_gets_its_parameters() -> None:
     agent = Agent(lending(HOME), "auto", horizon=500, budget=50.0, seed=1)
     assert isinstance(agent.policy, Scout)
     assert agent.policy.parameters["budget"] == 0.5
-    with pytest.raises(InvalidParameter, match="recal"):
-        Agent(lending(HOME), "auto", recal=True)
+    with pytest.raises(InvalidParameter, match="recallx"):
+        Agent(lending(HOME), "auto", recallx=True)
     require_parameters(POLICIES["auto"], {"max_steps": 1, "budget": 1.0, "horizon": 5})
 
 
