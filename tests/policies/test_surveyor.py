@@ -121,6 +121,7 @@ def test_nothing_is_bought_if_nothing_may_be_lost() -> None:
     policy = Surveyor(SCREENING, max_loss=0.0, seed=1)
     assert policy.is_cautious
     assert not play(policy, replay_of(drawn_cases(SCREENING, 300, 2))).observed.any()
+    assert policy.ledger.surplus == 0.0  # it has only taken what it is compared with
 
 
 def test_losses_stay_near_what_is_allowed() -> None:
