@@ -187,6 +187,7 @@ def test_a_registered_class_knows_its_name() -> None:
     assert names == same | {
         "ncc-ucrl2-published": "ncc-ucrl2",
         "ncc-ucrl2-repaired": "ncc-ucrl2",
+        "auto": "scout",
     }
 
 
@@ -234,7 +235,8 @@ def test_an_empty_purchase_is_learnt_from(name: str) -> None:
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_as_many_features_as_a_mask_has_bits_work(name: str) -> None:
-    most = 63 if name == "scout" else 64  # Scout needs a mask that stands for no set
+    # Scout needs a mask that stands for no set.
+    most = 63 if name in ("scout", "auto") else 64
     world = table((2,) * most, 2)
     run = play(made(name, world), world)
     assert run.observed.shape == (20, most)

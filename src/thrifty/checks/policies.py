@@ -104,7 +104,10 @@ def decisions_are_well_formed(subject: Subject) -> None:
 
 
 def parameters_are_kept(subject: Subject) -> None:
-    """Pass every parameter of `__init__` to `super().__init__`, so that files can store it."""
+    """Pass every parameter of `__init__` to `super().__init__`, so that files can store it.
+
+    A `history` is part of what was learnt, so the state holds it.
+    """
     policy = subject.fresh()
     for name, parameter in inspect.signature(type(policy).__init__).parameters.items():
         named = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)

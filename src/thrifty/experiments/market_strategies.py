@@ -136,6 +136,8 @@ STRATEGIES: tuple[MarketStrategy, ...] = (
     ReferenceStrategy("fixed plan", fixed_plan),
     ReferenceStrategy("everything", everything),
     ReferenceStrategy("nothing", nothing),
+    PolicyStrategy("surveyor, warm", "surveyor", past_cases=HISTORY),
+    PolicyStrategy("surveyor", "surveyor"),
     PolicyStrategy("scout", "scout"),
     PolicyStrategy("ncc-ucrl2-repaired", "ncc-ucrl2-repaired"),
     PolicyStrategy("linucb", "linucb"),

@@ -196,7 +196,8 @@ def explain_node(
             parts.append("This is the last purchase; the action follows from the values.")
         verb, figures = "came", ""
     else:
-        parts = [f"{where}: no further look pays." if where else "No look pays."]
+        first = "No further look pays." if node.looks else "No look pays."
+        parts = [f"{where}: no further look pays." if where else first]
         gain = node.gain if isinstance(node, Leaf) else math.nan
         unit = f" {tree.problem.rewards.unit}".rstrip()
         verb, figures = "ended", f" with a mean gain of {format_amount(tree, gain)}{unit}"

@@ -60,7 +60,7 @@ class PlanPolicy(Policy):
 
     Examples
     --------
-    >>> from thrifty.plans.tree import ActionRule
+    >>> from thrifty.plans.tree import ActionRule, Split
     >>> problem = Problem.anonymous(levels=(2,), n_actions=2)
     >>> priced = Problem(problem.features, problem.actions, prices={"x1": 0.1})
     >>> stay, go = (Leaf((), ActionRule(a, np.eye(2)[a])) for a in range(2))

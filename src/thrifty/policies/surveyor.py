@@ -276,13 +276,13 @@ class Surveyor(Policy):
         self._use(None if learnt is None else Knowledge.from_dict(learnt))
 
     def _choose_features(self, known: Observation) -> Purchase:
-        if self._free is None:
-            self._free = known.free
+        # Decisions change no state, so that a log of rewards is enough to restore it.
+        free = known.free if self._free is None else self._free
         nothing = np.zeros(known.codes.size, np.bool_)
         if np.isnan(known.costs).all():
             if self.is_cautious:
                 return Purchase.unchecked(nothing, CAUTION)
-            unknown = ~known.settled & ~self._free
+            unknown = ~known.settled & ~free
             if unknown.any() and self.rng.random() < self.exploring_rate:
                 return Purchase.unchecked(unknown, EXPLORE)
         if self._steps is None or known.purpose in (EXPLORE, CAUTION):
@@ -385,6 +385,8 @@ class Surveyor(Policy):
     def _update(
         self, observation: Observation, action: int, reward: float, outcome: int | None
     ) -> None:
+        if self._free is None:
+            self._free = observation.free
         draw = 0.0 if self._table.is_declared else float(self.rng.random())
         possible = self._table.possible(action, reward, outcome, draw)
         money = self.problem.rewards.money(reward)
