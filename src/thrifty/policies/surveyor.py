@@ -391,13 +391,15 @@ class Surveyor(Policy):
         possible = self._table.possible(action, reward, outcome, draw)
         money = self.problem.rewards.money(reward)
         probabilities = self._probabilities(observation)
+        # Before the case is counted: its own outcome must not choose what it is compared with.
+        constant = int((self._table.table @ self._frequencies()).argmax())
         self._remember(observation, possible, probabilities)
         if observation.purpose == EXPLORE:
             values = self._values(observation)
             paid = observation.total_cost * self._span
             self._exploration.spent += max(paid - self._spend, 0.0)
             self._exploration.spent += float(values.max() - values[action])
-        self._count_surplus(observation, action, possible, money)
+        self._count_surplus(observation, action, constant, possible, money)
         if self.knowledge is not None:
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
@@ -415,10 +417,9 @@ class Surveyor(Policy):
         self._paid = np.where(np.isnan(paid), before, later)
 
     def _count_surplus(
-        self, observation: Observation, action: int, possible: Bools, reward: float
+        self, observation: Observation, action: int, constant: int, possible: Bools, reward: float
     ) -> None:
         """Add up how much more is gained than by the best constant action."""
-        constant = int((self._table.table @ self._frequencies()).argmax())
         rewards = self._table.table[constant][possible]
         is_known = bool(rewards.max() - rewards.min() <= 1e-9 * self._span)
         if is_known:
