@@ -16,10 +16,7 @@ from waiting import LIMIT
 TESTS = Path(__file__).parent
 LONGEST = ("test_docs.py", "test_worth_command.py", "test_report_in_browser.py", "service")
 TWICE = ("kernels", "policies")  # `make test` runs them again, not compiled, for coverage
-COMPILING = (  # lines that numba runs, and a policy that is too slow without it
-    *("kernels/test_compilation.py", "kernels/test_pointers.py"),
-    "policies/test_surveyor.py",
-)
+COMPILING = ("kernels/test_compilation.py", "kernels/test_pointers.py")  # lines that numba runs
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -481,6 +481,8 @@ class Surveyor(Policy):
         # Not the policy's generator, so that decisions do not depend on when models are fitted.
         rng = np.random.default_rng([self._seed, self._fits])
         self._fits += 1
+        if search:
+            self._planned_rows = self._rows_since_change()
         rows = self._chosen_rows(rng)
         cases, possible = self._cases(rows), self._complete.possible[rows]
         outcomes = complete_outcomes(cases, possible, rng)
@@ -489,7 +491,6 @@ class Surveyor(Policy):
         cases = replace(cases, outcomes=outcomes)
         seed = int(rng.integers(2**31))
         if search or self.knowledge is None:
-            self._planned_rows = self._rows_since_change()
             self._use(self._search(cases, seed))
         else:
             self._use(refit_models(self.knowledge, cases, self._partial_cases(cases), seed=seed))
