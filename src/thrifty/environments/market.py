@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.environments.drawn import DrawnEnvironment
 from thrifty.environments.market_columns import Column, encode
 from thrifty.environments.past_cases import replay_of
 from thrifty.environments.replay import Replay
@@ -21,7 +22,6 @@ from thrifty.plans.cases import PastCases
 from thrifty.plans.exact import ExactPlan, KnownDistribution
 from thrifty.prices import Group, PriceList
 from thrifty.problem import Problem
-from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 
 Floats = NDArray[np.float64]
@@ -121,7 +121,7 @@ class _Drawn(NamedTuple):
     outcomes: Integers
 
 
-class Market:
+class Market(DrawnEnvironment):
     """An environment of cases with list prices, and money for each action and outcome.
 
     Every case is drawn from a known distribution of a few informative columns and the outcome, so
@@ -184,8 +184,7 @@ class Market:
         self._informative = tuple(map(self.problem.feature_index, names))
         self.free = np.array([column.price is None for column in columns])
         self._require_regimes()
-        self._seed = seed_sequence(seed)
-        self._replay: Replay | None = None
+        super().__init__(seed_sequence(seed))
         self._last_drawn: tuple[int, _Drawn] | None = None
 
     @cached_property
@@ -345,13 +344,6 @@ class Market:
             actions[rows], costs[rows] = choices.actions, self.best_plans[k].costs(choices)
         return MarketDecisions(actions, costs)
 
-    @property
-    def replay(self) -> Replay:
-        """The cases that are being played."""
-        if self._replay is None:
-            self._replay = self.draw(self._seed)
-        return self._replay
-
     def draw(self, seed: Seed) -> Replay:
         """Draw all cases.
 
@@ -366,68 +358,6 @@ class Market:
             Codes, rewards and costs as tables, without outcomes.
         """
         return replay_of(self._cases(self._drawn(seed)), reward_changes=self.starts[1:-1])
-
-    def reset(self, *, seed: Seed = None) -> None:
-        """Start over at the first case.
-
-        Parameters
-        ----------
-        seed : int, SeedSequence, Generator or None
-            Draw new cases from this seed. None replays the same cases.
-        """
-        if seed is not None:
-            self._replay = self.draw(seed)
-        self.replay.reset()
-
-    def known(self) -> Observation:
-        """Return what is known about the current case so far.
-
-        Returns
-        -------
-        Observation
-            The free values, and in later steps also what was bought.
-        """
-        return self.replay.known()
-
-    def reveal(self, purchase: Purchase) -> Observation:
-        """Sell features of the current case.
-
-        Parameters
-        ----------
-        purchase : Purchase
-            The features to buy.
-
-        Returns
-        -------
-        Observation
-            Everything known about the case so far.
-        """
-        return self.replay.reveal(purchase)
-
-    def step(self, action: int) -> float:
-        """Take an action, which ends the case.
-
-        Parameters
-        ----------
-        action : int
-            Index of the action.
-
-        Returns
-        -------
-        float
-            The reward, in [0, 1].
-        """
-        return self.replay.step(action)
-
-    def price_list(self) -> Floats:
-        """Return the cost of every feature in the current case.
-
-        Returns
-        -------
-        array of float, shape (D,)
-            Costs on the policy's scale (see `Replay.price_list`).
-        """
-        return self.replay.price_list()
 
     @property
     def _rewards(self) -> Floats:

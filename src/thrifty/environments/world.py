@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thrifty.environments.drawn import DrawnEnvironment
 from thrifty.environments.replay import Replay
 from thrifty.environments.schedule import Schedule
 from thrifty.environments.streams import seed_sequence, streams
@@ -18,7 +19,6 @@ from thrifty.environments.truth import Truth
 from thrifty.errors import InvalidParameter, InvalidTable
 from thrifty.parameters import Choice, Real, Whole, check_parameter
 from thrifty.problem import Problem
-from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ NOISES = MappingProxyType(
 N_STREAMS = 3
 
 
-class World:
+class World(DrawnEnvironment):
     """A synthetic environment: rounds drawn from tables of probabilities and means.
 
     Contexts are drawn independently in each round. The truth is known exactly.
@@ -195,8 +195,7 @@ class World:
             costs=np.where(self.free, 0.0, self._cost_truth(cost_noise)),
             irrelevant=np.array(list(self._irrelevant), dtype=np.int64),
         )
-        self._seed = seed_sequence(seed)
-        self._replay: Replay | None = None
+        super().__init__(seed_sequence(seed))
 
     @classmethod
     def random(
@@ -282,13 +281,6 @@ class World:
             seed=sequence,
         )
 
-    @property
-    def replay(self) -> Replay:
-        """The rounds that are being played."""
-        if self._replay is None:
-            self._replay = self.draw(self._seed)
-        return self._replay
-
     def draw(self, seed: Seed) -> Replay:
         """Draw all rounds: contexts, rewards of all actions, costs of all features.
 
@@ -322,68 +314,6 @@ class World:
             cost_changes=_changes(truth.cost_piece),
             truth=truth,
         )
-
-    def reset(self, *, seed: Seed = None) -> None:
-        """Start over at the first round.
-
-        Parameters
-        ----------
-        seed : int, SeedSequence, Generator or None
-            Draw new rounds from this seed. None replays the same rounds.
-        """
-        if seed is not None:
-            self._replay = self.draw(seed)
-        self.replay.reset()
-
-    def known(self) -> Observation:
-        """Return what is known about the current round so far.
-
-        Returns
-        -------
-        Observation
-            The free values, and in later steps also what was bought.
-        """
-        return self.replay.known()
-
-    def reveal(self, purchase: Purchase) -> Observation:
-        """Sell features of the current round.
-
-        Parameters
-        ----------
-        purchase : Purchase
-            The features to buy.
-
-        Returns
-        -------
-        Observation
-            Everything known about the round so far.
-        """
-        return self.replay.reveal(purchase)
-
-    def step(self, action: int) -> float:
-        """Take an action, which ends the round.
-
-        Parameters
-        ----------
-        action : int
-            Index of the action.
-
-        Returns
-        -------
-        float
-            The reward, in [0, 1].
-        """
-        return self.replay.step(action)
-
-    def price_list(self) -> Floats:
-        """Return the cost of every feature in the current round.
-
-        Returns
-        -------
-        array of float, shape (D,)
-            Costs on the policy's scale (see `Replay.price_list`).
-        """
-        return self.replay.price_list()
 
     def _cost_truth(self, noise: str) -> Floats:
         if noise != "gaussian":
