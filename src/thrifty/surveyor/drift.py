@@ -94,7 +94,8 @@ class ChangeDetector:
         usual = float(frequencies[possible].sum())
         step = math.log(MIXED + (1 - MIXED) * usual / expected)
         step = min(max(step, -MAX_STEP), MAX_STEP)
-        # A model that was never better than the frequencies must not look like a change.
+        # Without its usual step, a model that was never better than the frequencies gives no
+        # trend. It still gives more alarms than a good model does, by chance.
         usual_step = max(self.steps / (self.n_steps + USUAL_STEPS), 0.0)
         self.steps += step
         self.n_steps += 1
@@ -107,7 +108,7 @@ class ChangeDetector:
     ) -> None:
         mean = float(probabilities @ action_rewards)
         p = float(probabilities[action_rewards < mean - 1e-9].sum())
-        # A model that is too sure of its best action must not look like a change.
+        # A model may have been too sure of its best action from the beginning.
         usual = (self.worse + USUAL_CASES) / (self.expected_worse + USUAL_CASES)
         self.expected_worse += p
         p = min(max(p * max(usual, 1.0), LEAST), MOST)
