@@ -8,6 +8,7 @@ ignores prices.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -76,9 +77,9 @@ class _GreedyTree(Method):
     def __init__(self) -> None:
         self._trees: dict[tuple[float, int], GrownNode] = {}
 
+    @abstractmethod
     def criterion(self, information: Floats, price: Floats, weight: float) -> Floats:
         """Return the measure that a split maximises, by feature."""
-        raise NotImplementedError
 
     def fit(self, cases: PastCases, seed: int) -> Mapping[str, FittedMethod]:
         """Grow, prune, and choose weight and penalty by cross-validated gain."""
