@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,20 @@ def test_losses_stay_near_what_is_allowed() -> None:
     assert policy.max_loss == 200.0
     assert policy.ledger.surplus >= -200.0 - 110.0  # the last case may cost 10 and be wrong
     assert not run.observed[-100:].any()
+
+
+def test_losses_stay_below_a_share_of_what_the_constant_action_gains() -> None:
+    """Waiting earns 30 per case, and everything costs 10: about every sixth case is explored."""
+    policy = Surveyor(SCREENING, max_loss_share=0.05, seed=1)
+    run = play(policy, replay_of(drawn_cases(SCREENING, 600, 2, chances=(0.8, 0.8))))
+    constant = float(policy._counts.values(SCREENING.outcomes.table).max())
+    assert constant == pytest.approx(30, abs=6)
+    assert policy.max_loss == pytest.approx(0.05 * constant * 600)
+    assert policy.ledger.surplus >= -policy.max_loss - 110.0
+    assert 20 < run.observed.all(axis=1).sum() < 100
+    assert run.observed[300:].any()
+    with pytest.raises(InvalidParameter, match="give one of them"):
+        Surveyor(SCREENING, max_loss=1.0, max_loss_share=0.1)
 
 
 def test_at_most_one_purchase_in_a_case() -> None:
@@ -290,6 +305,54 @@ def test_an_agent_learns_from_past_cases_first() -> None:
     decided = advance(agent, drawn_cases(SCREENING, 50, 2))
     assert {action for *_, action in decided} == {"treat", "wait"}
     assert all("test" in bought[0] for *bought, _ in decided)
+
+
+# Fits beside decisions.
+
+
+def test_a_fit_that_runs_beside_decisions_gives_the_same_plans_as_one_at_once() -> None:
+    world = replay_of(drawn_cases(SCREENING, 40, 2))
+    at_once, beside = (Surveyor(SCREENING, horizon=3_000, seed=1) for _ in range(2))
+    beside.fits_beside = True
+    assert_same(play(at_once, world), play(beside, world))
+    assert at_once.knowledge is not None
+    assert beside.knowledge is None
+    fit = beside.due_fit
+    assert fit is not None
+    assert fit.number == 0
+    result = fit.run()
+    assert result == pickle.loads(pickle.dumps(fit)).run()  # as another process computes it
+    with pytest.raises(InvalidParameter, match="fit 1 is not due"):
+        beside.apply_fit(1, result)
+    beside.apply_fit(0, result)
+    assert beside.due_fit is None
+    assert beside.knowledge is not None
+    for name, array in at_once.get_state().items():
+        np.testing.assert_array_equal(array, beside.get_state()[name])
+    later = replay_of(drawn_cases(SCREENING, 20, 3))
+    assert_same(play(at_once, later), play(beside, later))
+
+
+def test_a_due_fit_is_saved_with_what_it_needs() -> None:
+    first, second = (Surveyor(LENDING, horizon=10_000, seed=seed) for seed in (1, 2))
+    first.fits_beside = True
+    play(first, replay_of(risky(60, 2)))
+    assert first.due_fit is not None
+    second.set_state(first.get_state())
+    assert second.due_fit is not None
+    assert second.due_fit.run() == first.due_fit.run()
+    assert first.rounds > 40  # cases went on while the fit was due
+    assert len(first.due_fit.complete.numbers) == 40
+
+
+def test_a_change_replaces_the_due_fit() -> None:
+    policy = Surveyor(SCREENING, history=drawn_cases(SCREENING, 400, 1), horizon=3_000, seed=1)
+    policy.fits_beside = True
+    play(policy, replay_of(drawn_cases(SCREENING, 300, 2, chances=(0.1, 0.9))))
+    assert policy.changes
+    assert policy.due_fit is not None
+    assert policy.due_fit.settings.since == policy.changes[-1]
+    assert policy.due_fit.settings.search
 
 
 # Reasons.

@@ -55,9 +55,7 @@ MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 ACCEPTED = 1.0
 """Standard errors by which a plan must seem better than buying nothing. After the first phase a
-plan is tried if it seems better at all, unless one has lost before."""
-ACCEPTED_HIDDEN = 1.5
-"""The same if a plan may hide what the best constant action would have earned."""
+plan is tried if it seems better at all, unless one has lost before, or a loss could stay hidden."""
 CLEAR = 2.0
 """Standard errors by which a plan must seem better than buying nothing for exploring to end."""
 INFORMATIVE = 0.05
@@ -100,6 +98,9 @@ class Surveyor(Policy):
         How far the total gain may fall below that of the best constant action before Surveyor
         takes that action only. By default 2.35% of the headroom of `horizon` cases: the difference
         between perfect foresight and the best constant action.
+    max_loss_share : float, optional
+        The same as a share of what the best constant action gains, or loses, in the cases so far.
+        Exploring then begins slowly. Give either this or `max_loss`.
     max_steps : int, optional
         1 if a case may have only one purchase. By default there may be any number.
     seed : int, SeedSequence, Generator or None
@@ -135,6 +136,7 @@ class Surveyor(Policy):
     allowed = {
         "horizon": Whole(1),
         "max_loss": Optional(Real(0)),
+        "max_loss_share": Optional(Real(0)),
         "max_steps": Optional(Whole(1, 1)),
     }
     amounts = frozenset({"max_loss"})
@@ -146,12 +148,24 @@ class Surveyor(Policy):
         history: PastCases | History | None = None,
         horizon: int = 10_000,
         max_loss: float | None = None,
+        max_loss_share: float | None = None,
         max_steps: int | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(
-            problem, seed=seed, horizon=horizon, max_loss=max_loss, max_steps=max_steps
+            problem,
+            seed=seed,
+            horizon=horizon,
+            max_loss=max_loss,
+            max_loss_share=max_loss_share,
+            max_steps=max_steps,
         )
+        if max_loss is not None and max_loss_share is not None:
+            raise InvalidParameter(
+                f"max_loss is {max_loss} and max_loss_share is {max_loss_share}: give one of them, "
+                "because each limits the same loss."
+            )
+        self._loss_share = max_loss_share
         self.horizon = horizon
         self._max_loss = None if max_loss is None else max_loss * problem.rewards.span
         self._one_purchase = max_steps == 1
@@ -190,6 +204,9 @@ class Surveyor(Policy):
         """How far the total gain may fall below that of the best constant action, in money."""
         if self._max_loss is not None:
             return self._max_loss
+        if self._loss_share is not None:
+            constant = float(self._counts.values(self._table.table).max())
+            return self._loss_share * abs(constant) * self.rounds
         full = headroom(self._counts.frequencies, self._table.table)
         # The headroom seems larger if rare outcomes were seen too often by chance.
         sure = 1 - HEADROOM_DOUBT / math.sqrt(1 + self._counts.n_rare)
@@ -560,7 +577,13 @@ class Surveyor(Policy):
         has_plan = self.knowledge is not None and self.knowledge.buys
         is_clear = has_plan and self.knowledge.clearness >= CLEAR
         has_ended = self._exploration.advance(
-            self.rounds, rows, has_plan, is_clear, self.headroom, self.can_explore
+            self.rounds,
+            rows,
+            has_plan,
+            is_clear,
+            self.headroom,
+            # A limit that grows with the number of cases only interrupts exploring.
+            self.can_explore or self._loss_share is not None,
         )
         if self._due is not None:
             return
@@ -595,10 +618,10 @@ class Surveyor(Policy):
     def _accepted(self) -> float:
         """Return the standard errors by which a new plan must seem better than buying nothing."""
         constant = int(self._counts.values(self._table.table).argmax())
-        if self._table.can_hide_reward(constant):
-            return ACCEPTED_HIDDEN
-        is_tried = not self._exploration.is_first and not self.ledger.n_disproved
-        return 0.0 if is_tried else ACCEPTED
+        is_hidden = self._table.can_hide_reward(constant)
+        if is_hidden or self._exploration.is_first or self.ledger.n_disproved:
+            return ACCEPTED
+        return 0.0
 
     def _prepare(self, *, search: bool) -> PlanFit:
         settings = FitSettings(
