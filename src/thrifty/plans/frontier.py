@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -151,3 +152,43 @@ class Frontier:
 
     def _slope(self, cheap: int, dear: int) -> float:
         return (self.points[dear].gain - self.points[cheap].gain) / self._width(cheap, dear)
+
+
+def mixed(frontiers: Sequence[Frontier], weights: Sequence[float]) -> Frontier:
+    """Return the frontier of cases of several kinds, each with its own frontier.
+
+    The next unit is spent where it gains most.
+
+    Parameters
+    ----------
+    frontiers : sequence of Frontier
+        One for each kind of case.
+    weights : sequence of float
+        How frequent the kinds are.
+
+    Returns
+    -------
+    Frontier
+        Spend and gain per case over all kinds.
+
+    Examples
+    --------
+    >>> steep = Frontier((Point(0, 0), Point(2, 8)))
+    >>> flat = Frontier((Point(0, 1), Point(2, 3)))
+    >>> mixed([flat, steep], [1, 1]).points
+    (Point(spend=0.0, gain=0.5), Point(spend=1.0, gain=4.5), Point(spend=2.0, gain=5.5))
+    """
+    shares = [weight / sum(weights) for weight in weights]
+    kinds = list(zip(frontiers, shares, strict=True))
+    starts = [(frontier.points[0], share) for frontier, share in kinds]
+    spend = sum(share * point.spend for point, share in starts)
+    gain = sum(share * point.gain for point, share in starts)
+    steps = [
+        (share * (after.spend - before.spend), share * (after.gain - before.gain))
+        for frontier, share in kinds
+        for before, after in pairwise(frontier.points)
+    ]
+    points = [Point(spend, gain)]
+    for more_spend, more_gain in sorted(steps, key=lambda step: -step[1] / step[0]):
+        points.append(Point(points[-1].spend + more_spend, points[-1].gain + more_gain))
+    return Frontier.of(points)

@@ -16,11 +16,12 @@ from thrifty.parameters import Optional, Real, Whole
 from thrifty.plans.booster import ModelRule
 from thrifty.plans.cases import Look, PastCases, list_looks
 from thrifty.plans.steps import Step, explain_step
-from thrifty.plans.tree import Leaf, walk
+from thrifty.plans.tree import Leaf, PlanTree, walk
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
+from thrifty.surveyor.budget import Account, CheaperPlans, describe_budget, ladder_leaves
 from thrifty.surveyor.drift import ChangeDetector
 from thrifty.surveyor.exploration import Exploration, headroom, optimistic_headroom
 from thrifty.surveyor.history import History
@@ -40,8 +41,11 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-FOLLOW, EXPLORE, CAUTION = 1, 2, 3
-"""Purposes of purchases: carry out the plan, look at everything, or lose nothing more."""
+FOLLOW, EXPLORE, CAUTION, FOLLOW_CHEAPER = 1, 2, 3, 4
+"""Purposes of purchases: carry out the plan, look at everything, or lose nothing more.
+
+From `FOLLOW_CHEAPER` on: carry out one of the plans that spend less, counted from 0.
+"""
 MAX_COMPLETE = MAX_PARTIAL = 6_000
 """Number of cases that are remembered: those in which everything was bought, and the others."""
 FIRST_ROWS = 40
@@ -88,6 +92,9 @@ class Surveyor(Policy):
         between perfect foresight and the best constant action.
     max_steps : int, optional
         1 if a case may have only one purchase. By default there may be any number.
+    budget : float, optional
+        Average spend per case that is allowed, exploring included. It is not a limit of a single
+        case. If the plan spends more, cheaper plans are followed in some cases or in all.
     seed : int, SeedSequence, Generator or None
         Source of all randomness.
 
@@ -97,6 +104,8 @@ class Surveyor(Policy):
         Plans in use, and what they are expected to gain.
     ledger : Ledger
         Gains compared with those of the best constant action.
+    account : Account or None
+        What was spent, compared with the budget.
     changes : list of int
         Rounds in which a change began, as far as it was noticed.
 
@@ -121,8 +130,9 @@ class Surveyor(Policy):
         "horizon": Whole(1),
         "max_loss": Optional(Real(0)),
         "max_steps": Optional(Whole(1, 1)),
+        "budget": Optional(Real(0)),
     }
-    amounts = frozenset({"max_loss"})
+    amounts = frozenset({"max_loss", "budget"})
 
     def __init__(
         self,
@@ -132,10 +142,16 @@ class Surveyor(Policy):
         horizon: int = 10_000,
         max_loss: float | None = None,
         max_steps: int | None = None,
+        budget: float | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(
-            problem, seed=seed, horizon=horizon, max_loss=max_loss, max_steps=max_steps
+            problem,
+            seed=seed,
+            horizon=horizon,
+            max_loss=max_loss,
+            max_steps=max_steps,
+            budget=budget,
         )
         self.horizon = horizon
         self._max_loss = None if max_loss is None else max_loss * problem.rewards.span
@@ -152,6 +168,9 @@ class Surveyor(Policy):
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
         self.ledger = Ledger()
+        self.account: Account | None = None
+        if budget is not None:
+            self.account = Account.open(budget * problem.rewards.span, horizon=horizon)
         self.changes: list[int] = []
         self._planned_rows = self._fitted_at = self._fits = 0
         self._seed = int(self.rng.integers(2**31))
@@ -187,7 +206,19 @@ class Surveyor(Policy):
     def exploring_rate(self) -> float:
         """The probability of looking at everything in the next case."""
         cost = max(self._price_of_everything() - self._spend, 0.0) + 0.5 * self._blind_gap()
-        return self._exploration.rate(self.rounds, self.headroom, cost)
+        rate = self._exploration.rate(self.rounds, self.headroom, cost)
+        if self.account is None:
+            return rate
+        explored, is_first = self._exploration.spent, self._exploration.is_first
+        price, first_cases = self._price_of_everything(), self.horizon * is_first
+        return min(rate, self.account.exploring_limit(price, explored, first_cases))
+
+    @property
+    def shadow_price(self) -> float | None:
+        """What another unit of spend would gain; None without a budget or without a plan."""
+        if self.account is None or self._cheaper is None:
+            return None
+        return self._cheaper.mix(self.account).shadow_price
 
     def reasons(
         self, purchase: Purchase, known: Observation | None = None
@@ -205,9 +236,15 @@ class Surveyor(Policy):
         -------
         callable
             Returns `kind` (follow, explore or caution) and `why`, a few sentences; for `follow`
-            also `path`, the comparisons that led there.
+            also `path`, the comparisons that led there. With a budget also `budget`: the average
+            spend that is `allowed`, what was `spent` on average, and the `shadow_price`.
         """
-        seen = self._nothing_known if known is None else known
+        explain = self._reasons(purchase, self._nothing_known if known is None else known)
+        if self.account is None:
+            return explain
+        return partial(_explain_budget, explain, self.account, self.shadow_price)
+
+    def _reasons(self, purchase: Purchase, seen: Observation) -> Callable[[], dict[str, Any]]:
         if purchase.purpose == EXPLORE:
             spent, more = self._exploration.spent, self.headroom
             return partial(_explain_exploring, bool(purchase.mask.any()), spent, more)
@@ -215,7 +252,8 @@ class Surveyor(Policy):
             return partial(_explain_caution, 0.0 - self.ledger.surplus, self.max_loss)
         if self.knowledge is None or self._steps is None:
             return partial(_explain_start, self.rounds)
-        return partial(_explain_following, self.knowledge, self._steps, seen)
+        tree, steps = self._plan_of(purchase.purpose)
+        return partial(_explain_following, tree, steps, seen)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return everything Surveyor has learnt: cases, plans with their models, and sums.
@@ -230,6 +268,7 @@ class Surveyor(Policy):
             "exploration": self._exploration.to_dict(),
             "detector": self._detector.to_dict(),
             "ledger": self.ledger.to_dict(),
+            "account": None if self.account is None else self.account.to_dict(),
             "changes": self.changes,
             "planned_rows": self._planned_rows,
             "fitted_at": self._fitted_at,
@@ -268,6 +307,8 @@ class Surveyor(Policy):
         self._exploration = Exploration(**sums["exploration"])
         self._detector = ChangeDetector(**sums["detector"])
         self.ledger = Ledger.from_dict(sums["ledger"])
+        spent = sums.get("account")
+        self.account = None if spent is None else Account.from_dict(spent)
         self.changes = sums["changes"]
         self._planned_rows, self._fitted_at = sums["planned_rows"], sums["fitted_at"]
         self._fits, self._seed = sums["fits"], sums["seed"]
@@ -287,8 +328,25 @@ class Surveyor(Policy):
                 return Purchase.unchecked(unknown, EXPLORE)
         if self._steps is None or known.purpose in (EXPLORE, CAUTION):
             return Purchase.unchecked(nothing, known.purpose)
-        nothing[list(self._steps.follow(known)[1])] = True
-        return Purchase.unchecked(nothing, FOLLOW)
+        purpose = known.purpose or self._purpose_of_plan()
+        nothing[list(self._plan_of(purpose)[1].follow(known)[1])] = True
+        return Purchase.unchecked(nothing, purpose)
+
+    def _purpose_of_plan(self) -> int:
+        """Return the purpose that says which plan is followed in a new case."""
+        if self.account is None or self._cheaper is None:
+            return FOLLOW
+        place = self._cheaper.choose(self.account, float(self.rng.random()))
+        return FOLLOW if place is None else FOLLOW_CHEAPER + place
+
+    def _plan_of(self, purpose: int) -> tuple[PlanTree, Step]:
+        """Return the plan that is followed in a case, and its first step."""
+        assert self.knowledge is not None
+        assert self._steps is not None
+        if self._cheaper is None or not self._cheaper.trees or purpose < FOLLOW_CHEAPER:
+            return self.knowledge.plan, self._steps
+        place = self._cheaper.place(purpose - FOLLOW_CHEAPER)
+        return self._cheaper.trees[place], self._cheaper.steps[place]
 
     def _choose_action(self, observation: Observation, available: Bools) -> int:
         values = np.where(available, self._values(observation), -np.inf)
@@ -348,8 +406,7 @@ class Surveyor(Policy):
             helps = self.knowledge.informed_gain > 0
             node = (self.knowledge.everything if helps else self.knowledge.nothing).root
         else:
-            assert self._steps is not None
-            node = self._steps.leaf(observation.codes.tolist()).node
+            node = self._plan_of(observation.purpose)[1].leaf(observation.codes.tolist()).node
         assert isinstance(node, Leaf)
         return node
 
@@ -400,6 +457,8 @@ class Surveyor(Policy):
             self._exploration.spent += max(paid - self._spend, 0.0)
             self._exploration.spent += float(values.max() - values[action])
         self._count_surplus(observation, action, constant, possible, money)
+        if self.account is not None:
+            self.account = self.account.after(observation.total_cost * self._span)
         if self.knowledge is not None:
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
@@ -430,7 +489,7 @@ class Surveyor(Policy):
             trust = 0.0 if self.knowledge is None else self.knowledge.trust
             advantage = trust * float(values[action] - values[constant])
         surplus = advantage - observation.total_cost * self._span
-        self.ledger.add(surplus, is_known=is_known, is_plan=observation.purpose == FOLLOW)
+        self.ledger.add(surplus, is_known=is_known, is_plan=_is_plan(observation.purpose))
 
     def _watch(self, probabilities: Floats, action: int, possible: Bools, reward: float) -> None:
         """Look for a change, and begin again after one."""
@@ -498,7 +557,13 @@ class Surveyor(Policy):
     def _search(self, cases: PastCases, seed: int) -> Knowledge:
         """Return the best plan found, or the present one if it has proved itself."""
         partial_cases = self._partial_cases(cases)
-        found = learn_plans(cases, partial_cases, seed=seed, one_purchase=self._one_purchase)
+        found = learn_plans(
+            cases,
+            partial_cases,
+            seed=seed,
+            one_purchase=self._one_purchase,
+            budget=None if self.account is None else self.account.ceiling,
+        )
         n_rare = cases.n_cases - int(np.bincount(cases.outcomes).max())
         if found.buys and cases.n_cases < PLAN_ROWS and n_rare < PLAN_RARE:
             found = found.without_purchases()
@@ -558,6 +623,7 @@ class Surveyor(Policy):
         self._steps: Step | None = None
         self._spend = 0.0
         self._leaf_frequencies: dict[int, Floats] = {}
+        self._cheaper: CheaperPlans | None = None
         if knowledge is None:
             return
         self._steps = Step.of(knowledge.plan, knowledge.plan.root)
@@ -565,6 +631,16 @@ class Surveyor(Policy):
         leaves = [node for node in walk(knowledge.plan.root) if isinstance(node, Leaf)]
         for leaf, frequencies in zip(leaves, knowledge.leaf_frequencies, strict=True):
             self._leaf_frequencies[id(leaf)] = frequencies
+        if self.account is not None:
+            self._cheaper = CheaperPlans.of(knowledge)
+            self._spend = min(self._spend, self.account.ceiling)
+            for leaf, frequencies in ladder_leaves(knowledge):
+                self._leaf_frequencies[id(leaf)] = frequencies
+
+
+def _is_plan(purpose: int) -> bool:
+    """Return True if a plan that buys something was carried out."""
+    return purpose == FOLLOW or purpose > FOLLOW_CHEAPER
 
 
 def _form(state: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -598,5 +674,17 @@ def _explain_start(rounds: int) -> dict[str, Any]:
     return {"kind": "follow", "why": why, "path": []}
 
 
-def _explain_following(knowledge: Knowledge, steps: Step, known: Observation) -> dict[str, Any]:
-    return {"kind": "follow", **explain_step(knowledge.plan, steps, known)}
+def _explain_following(tree: PlanTree, steps: Step, known: Observation) -> dict[str, Any]:
+    return {"kind": "follow", **explain_step(tree, steps, known)}
+
+
+def _explain_budget(
+    explain: Callable[[], dict[str, Any]], account: Account, shadow_price: float | None
+) -> dict[str, Any]:
+    told = explain()
+    state = {"allowed": account.ceiling, "spent": account.mean, "shadow_price": shadow_price}
+    return {
+        **told,
+        "why": f"{told['why']} {describe_budget(account, shadow_price)}",
+        "budget": state,
+    }

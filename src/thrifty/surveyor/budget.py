@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from thrifty.plans.cases import Floats
+from thrifty.plans.frontier import Frontier, Mix, Point
+from thrifty.plans.steps import Step
+from thrifty.plans.tree import Leaf, PlanTree
+from thrifty.surveyor.knowledge import Knowledge
 
 SETTLING_SHARE, SETTLING_CASES = 0.05, 200
 """A difference to the ceiling is settled over this share of the horizon, at least so many cases."""
@@ -123,15 +129,103 @@ class Account:
         return cls(**plain)
 
 
-def describe_budget(account: Account, shadow_price: float) -> str:
+@dataclass(frozen=True, eq=False)
+class CheaperPlans:
+    """Buying nothing and the plans of a ladder, ready to be followed instead of the plan.
+
+    Parameters
+    ----------
+    trees : tuple of PlanTree
+        The plans by increasing spend; the first buys nothing.
+    steps : tuple of Step
+        Their first steps.
+    frontier : Frontier
+        Spend and gain of these plans, then those of the plan.
+    """
+
+    trees: tuple[PlanTree, ...]
+    steps: tuple[Step, ...]
+    frontier: Frontier
+
+    @classmethod
+    def of(cls, knowledge: Knowledge) -> CheaperPlans:
+        """Return the plans that spend less than the plan.
+
+        Parameters
+        ----------
+        knowledge : Knowledge
+            What was learnt.
+
+        Returns
+        -------
+        CheaperPlans
+            The plans; none if the plan buys nothing.
+        """
+        last = Point(knowledge.spend, knowledge.gain)
+        if not knowledge.buys:
+            return cls((), (), Frontier((last,)))
+        trees = (knowledge.nothing, *(rung.plan for rung in knowledge.ladder))
+        points = (
+            Point(0.0, knowledge.nothing_gain),
+            *(Point(rung.spend, rung.gain) for rung in knowledge.ladder),
+        )
+        steps = tuple(Step.of(tree, tree.root) for tree in trees)
+        return cls(trees, steps, Frontier((*points, last)))
+
+    def place(self, place: int) -> int:
+        """Return a place that exists: the plans may have changed since a case began."""
+        return min(place, len(self.trees) - 1)
+
+    def choose(self, account: Account, draw: float) -> int | None:
+        """Return which plan to follow in a new case.
+
+        Parameters
+        ----------
+        account : Account
+            What was spent.
+        draw : float
+            Random number in [0, 1).
+
+        Returns
+        -------
+        int or None
+            Position of one of these plans; None for the plan.
+        """
+        mix = self.mix(account)
+        chosen = mix.dear if draw < mix.share else mix.cheap
+        return None if chosen == len(self.trees) else chosen
+
+    def mix(self, account: Account) -> Mix:
+        """Return the two plans that are followed at present, and the shadow price.
+
+        Parameters
+        ----------
+        account : Account
+            What was spent.
+
+        Returns
+        -------
+        Mix
+            The plans.
+        """
+        return self.frontier.mix(account.target)
+
+
+def ladder_leaves(knowledge: Knowledge) -> Iterator[tuple[Leaf, Floats]]:
+    """Yield the leaves of the plans of a ladder, each with its frequencies of outcomes."""
+    for rung in knowledge.ladder:
+        yield from zip(rung.plan.leaves, rung.leaf_frequencies, strict=True)
+
+
+def describe_budget(account: Account, shadow_price: float | None) -> str:
     """Return the state of an account in words.
 
     Parameters
     ----------
     account : Account
         The account.
-    shadow_price : float
-        What another unit of spend would gain.
+    shadow_price : float, optional
+        What another unit of spend would gain, if that is known.
 
     Returns
     -------
@@ -144,9 +238,11 @@ def describe_budget(account: Account, shadow_price: float) -> str:
     >>> describe_budget(account, 1.8)
     'Spends 2.31 per case of 2.50 allowed; another unit of spend would gain about 1.80.'
     >>> describe_budget(account, 0.0)
-    'Spends 2.31 per case of 2.50 allowed, which limits nothing.'
+    'Spends 2.31 per case of 2.50 allowed; spending more would gain nothing.'
     """
     spent = f"Spends {account.mean:,.2f} per case of {account.ceiling:,.2f} allowed"
+    if shadow_price is None:
+        return f"{spent}."
     if shadow_price <= 0:
-        return f"{spent}, which limits nothing."
+        return f"{spent}; spending more would gain nothing."
     return f"{spent}; another unit of spend would gain about {shadow_price:,.2f}."

@@ -15,9 +15,11 @@ from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booste
 from thrifty.plans.cases import Bools, Floats, Integers, LookSet, PastCases
 from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict
+from thrifty.plans.frontier import Point
 from thrifty.plans.learning import Learnt
 from thrifty.plans.search import search_sets
 from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split, walk
+from thrifty.surveyor.ladder import Rung, learn_ladder
 from thrifty.surveyor.partial_bank import PartialBank, PartialCases
 
 ACCEPTED = 1.0
@@ -51,6 +53,8 @@ class Knowledge:
         confirm, from 0 to 1. Models that learn from few cases claim too much.
     n_cases : int
         Number of complete cases that were learnt from.
+    ladder : tuple of Rung
+        Plans that spend less, by increasing spend, if the plan spends more than is allowed.
     """
 
     nothing: PlanTree
@@ -65,6 +69,7 @@ class Knowledge:
     spend: float
     trust: float
     n_cases: int
+    ladder: tuple[Rung, ...] = ()
 
     @property
     def buys(self) -> bool:
@@ -87,6 +92,7 @@ class Knowledge:
             spend=0.0,
             trust=0.0,
             leaf_frequencies=(self.frequencies,),
+            ladder=(),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,6 +103,7 @@ class Knowledge:
             "everything": plan_to_dict(self.everything),
             "frequencies": self.frequencies.tolist(),
             "leaf_frequencies": [row.tolist() for row in self.leaf_frequencies],
+            "ladder": [rung.to_dict() for rung in self.ladder],
             **{name: getattr(self, name) for name in _NUMBERS},
         }
 
@@ -109,6 +116,7 @@ class Knowledge:
             everything=plan_from_dict(plain["everything"]),
             frequencies=np.array(plain["frequencies"]),
             leaf_frequencies=tuple(map(np.array, plain["leaf_frequencies"])),
+            ladder=tuple(map(Rung.from_dict, plain.get("ladder", ()))),
             **{name: plain[name] for name in _NUMBERS},
         )
 
@@ -189,7 +197,12 @@ def fit_model(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Mo
 
 
 def learn_plans(
-    cases: PastCases, partial: PartialCases, *, seed: int, one_purchase: bool = False
+    cases: PastCases,
+    partial: PartialCases,
+    *,
+    seed: int,
+    one_purchase: bool = False,
+    budget: float | None = None,
 ) -> Knowledge:
     """Search for a plan from scratch.
 
@@ -203,6 +216,9 @@ def learn_plans(
         Random seed.
     one_purchase : bool
         True if a plan may buy only once per case.
+    budget : float, optional
+        Average spend per case that is allowed. If the plan spends more, plans that spend less are
+        learnt too.
 
     Returns
     -------
@@ -223,7 +239,7 @@ def learn_plans(
     by_action = cases.rewards[:, bank.cases.outcomes].mean(axis=1)
     constant = int(by_action.argmax())
     confirmed = planned - cases.rewards[constant, bank.cases.outcomes] if is_better else plain * 0
-    return Knowledge(
+    found = Knowledge(
         nothing=nothing,
         plan=plan,
         everything=learnt.everything,
@@ -237,6 +253,22 @@ def learn_plans(
         trust=_trust(plan, bank.cases, constant, confirmed),
         n_cases=cases.n_cases,
     )
+    return _with_ladder(found, bank, budget, one_purchase)
+
+
+def _with_ladder(
+    knowledge: Knowledge, bank: PartialBank, budget: float | None, one_purchase: bool
+) -> Knowledge:
+    """Return the knowledge with plans that spend less, if the plan spends more than is allowed."""
+    if budget is None or knowledge.spend <= budget:
+        return knowledge
+    ladder = learn_ladder(
+        bank,
+        nothing_gain=knowledge.nothing_gain,
+        plan=Point(knowledge.spend, knowledge.gain),
+        one_purchase=one_purchase,
+    )
+    return replace(knowledge, ladder=ladder)
 
 
 def _mean(values: Floats) -> tuple[float, float]:
@@ -282,6 +314,7 @@ def refit_models(
         plan=_refitted(knowledge.plan, bank),
         everything=_refitted(knowledge.everything, bank),
         frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
+        ladder=tuple(replace(rung, plan=_refitted(rung.plan, bank)) for rung in knowledge.ladder),
     )
 
 
