@@ -27,13 +27,11 @@ from numpy.typing import NDArray
 from benchmarks.plans_on_made_up_tables import T_95
 from thrifty.environments.market import Market
 from thrifty.environments.markets import FAMILIES
-from thrifty.plans.cases import PastCases
 from thrifty.plans.frontier import Frontier, Point
 from thrifty.plans.tree import PlanTree
 from thrifty.playing import play
 from thrifty.policies import Surveyor
-from thrifty.surveyor.knowledge import Knowledge, learn_plans
-from thrifty.surveyor.partial_bank import PartialCases
+from thrifty.surveyor.knowledge import Knowledge
 
 Floats = NDArray[np.float64]
 NAMES = ("lending", "fees", "triage", "shop")
@@ -112,40 +110,29 @@ class Stream:
         return self.point(decisions.actions, decisions.costs(self.cases))
 
 
-def told_knowledge(past: PastCases, seed: int) -> Knowledge:
-    """Return what the planner learns from past cases, with all plans that spend less."""
-    nothing = np.zeros((0, len(past.looks)), np.bool_)
-    partial = PartialCases(past.codes[:0], past.outcomes[:0], nothing, False)
-    return learn_plans(past, partial, seed=seed, budget=0.0)
-
-
 def run(trial: tuple[str, int, int, int]) -> list[Result]:
     """Return the results of a market with every ceiling; none if the plan buys nothing."""
     family, seed, rounds, n_past = trial
     market = FAMILIES[family](seed, rounds=rounds)
     stream, past = Stream(market, seed), market.past_cases(n_past, seed)
-    knowledge = told_knowledge(past, seed)
-    told, exact, span = stream.told(knowledge), stream.exact(), market.problem.rewards.span
-    results = []
-    for share in SHARES if knowledge.buys else ():
-        ceiling = share * knowledge.spend
-        policy = Surveyor(
-            market.problem, history=past, horizon=rounds, budget=ceiling / span, seed=seed
-        )
+    exact, span = stream.exact(), market.problem.rewards.span
+
+    def surveyor(budget: float | None) -> Surveyor:
+        return Surveyor(market.problem, history=past, horizon=rounds, budget=budget, seed=seed)
+
+    unlimited, results = surveyor(None).knowledge, []
+    plan_spend = 0.0 if unlimited is None else unlimited.spend
+    for share in SHARES if plan_spend > 0 else ():
+        ceiling = share * plan_spend
+        policy = surveyor(ceiling / span)
+        assert policy.knowledge is not None
+        told = stream.told(policy.knowledge)
         market.reset(seed=seed)
         played = play(policy, market)
         reached = stream.point(played.actions, played.costs * span)
-        results.append(
-            Result(
-                family,
-                seed,
-                share,
-                reached.spend / ceiling,
-                reached.gain,
-                told.gain(reached.spend),
-                exact.gain(reached.spend),
-            )
-        )
+        spend = reached.spend
+        references = told.gain(spend), exact.gain(spend)
+        results.append(Result(family, seed, share, spend / ceiling, reached.gain, *references))
     return results
 
 

@@ -131,16 +131,16 @@ class Account:
 
 @dataclass(frozen=True, eq=False)
 class CheaperPlans:
-    """Buying nothing and the plans of a ladder, ready to be followed instead of the plan.
+    """The plans of a ladder, ready to be followed instead of the plan.
 
     Parameters
     ----------
     trees : tuple of PlanTree
-        The plans by increasing spend; the first buys nothing.
+        The plans by increasing spend.
     steps : tuple of Step
         Their first steps.
     frontier : Frontier
-        Spend and gain of these plans, then those of the plan.
+        Spend and gain of these plans, then those of the plan. Gains follow from shadow prices.
     """
 
     trees: tuple[PlanTree, ...]
@@ -159,18 +159,23 @@ class CheaperPlans:
         Returns
         -------
         CheaperPlans
-            The plans; none if the plan buys nothing.
+            The plans of the ladder, or only that of buying nothing if there is no ladder; none if
+            the plan buys nothing.
         """
-        last = Point(knowledge.spend, knowledge.gain)
         if not knowledge.buys:
-            return cls((), (), Frontier((last,)))
-        trees = (knowledge.nothing, *(rung.plan for rung in knowledge.ladder))
-        points = (
-            Point(0.0, knowledge.nothing_gain),
-            *(Point(rung.spend, rung.gain) for rung in knowledge.ladder),
-        )
+            return cls((), (), Frontier((Point(0.0, knowledge.gain),)))
+        if knowledge.ladder:
+            trees = tuple(rung.plan for rung in knowledge.ladder)
+            corners = [(rung.spend, rung.shadow_price) for rung in knowledge.ladder]
+        else:
+            advantage = max(knowledge.gain - knowledge.nothing_gain, 0.0)
+            trees, corners = (knowledge.nothing,), [(0.0, advantage / knowledge.spend)]
+        points = [Point(knowledge.spend, knowledge.gain)]
+        for spend, price in reversed(corners):
+            dearer = points[0]
+            points.insert(0, Point(spend, dearer.gain - price * (dearer.spend - spend)))
         steps = tuple(Step.of(tree, tree.root) for tree in trees)
-        return cls(trees, steps, Frontier((*points, last)))
+        return cls(trees, steps, Frontier(tuple(points)))
 
     def place(self, place: int) -> int:
         """Return a place that exists: the plans may have changed since a case began."""

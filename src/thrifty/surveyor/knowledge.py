@@ -15,7 +15,6 @@ from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booste
 from thrifty.plans.cases import Bools, Floats, Integers, LookSet, PastCases
 from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict
-from thrifty.plans.frontier import Point
 from thrifty.plans.learning import Learnt
 from thrifty.plans.search import search_sets
 from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split, walk
@@ -262,12 +261,7 @@ def _with_ladder(
     """Return the knowledge with plans that spend less, if the plan spends more than is allowed."""
     if budget is None or knowledge.spend <= budget:
         return knowledge
-    ladder = learn_ladder(
-        bank,
-        nothing_gain=knowledge.nothing_gain,
-        plan=Point(knowledge.spend, knowledge.gain),
-        one_purchase=one_purchase,
-    )
+    ladder = learn_ladder(bank, knowledge.spend, budget=budget, one_purchase=one_purchase)
     return replace(knowledge, ladder=ladder)
 
 

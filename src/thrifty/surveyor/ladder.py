@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,6 @@ from thrifty.plans.bank import Bank
 from thrifty.plans.cases import Floats, PastCases
 from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict
-from thrifty.plans.frontier import Point, upper_hull
 from thrifty.plans.growth import Grown, Tip
 from thrifty.plans.learning import Learnt
 from thrifty.plans.tree import PlanTree
@@ -21,6 +21,8 @@ from thrifty.plans.tree import PlanTree
 FACTOR_RATIO = 1.25
 """Each price factor is this many times the one before."""
 MAX_FACTOR = 1_000.0
+NEIGHBOURS = 2
+"""Number of plans that are kept on each side of what is allowed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Rung:
     spend : float
         Mean price of what it buys.
     price_factor : float
-        It is the best plan if all prices are multiplied by this.
+        The smallest factor found at which it is the best plan if all prices are multiplied by it.
     """
 
     plan: PlanTree
@@ -46,6 +48,15 @@ class Rung:
     gain: float
     spend: float
     price_factor: float
+
+    @property
+    def shadow_price(self) -> float:
+        """What a unit of spend gains in which the next dearer plan differs from this one.
+
+        The dearer plan is still the best one if a unit has to earn itself back f times, and no
+        longer at the next factor. The factor between them says what its last units earn.
+        """
+        return self.price_factor / math.sqrt(FACTOR_RATIO) - 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -70,56 +81,60 @@ class Rung:
 
 
 def learn_ladder(
-    bank: Bank, *, nothing_gain: float, plan: Point, one_purchase: bool = False
+    bank: Bank, spend: float, *, budget: float | None = None, one_purchase: bool = False
 ) -> tuple[Rung, ...]:
-    """Return the plans between buying nothing and the best plan that are worth mixing.
+    """Return plans that spend less than the best plan: the best ones at higher prices.
 
     Models are not fitted again for the comparison: their probabilities do not depend on prices.
+    Plans are not chosen by their estimated gains. A plan that is best at higher prices gains most
+    among the plans that spend as much, and estimates are noisier than the choice itself.
 
     Parameters
     ----------
     bank : Bank
         A bank that was searched.
-    nothing_gain : float
-        Expected gain of acting without buying.
-    plan : Point
-        Spend and gain of the best plan.
+    spend : float
+        What the best plan spends per case.
+    budget : float, optional
+        Average spend that is allowed. Only the plans around it are kept, and the cheapest one.
     one_purchase : bool
         True if a plan may buy only once per case.
 
     Returns
     -------
     tuple of Rung
-        Plans by increasing spend. With the two ends they form a concave curve of spend and gain.
+        Plans by increasing spend; the first buys nothing.
     """
-    found: dict[Point, Learnt] = {}
+    found: list[tuple[float, Learnt]] = []
     for learnt in _dearer_plans(bank, one_purchase):
-        costs = bank.cases.costs
-        factor = learnt.price_factor
-        gains = cross_fitted_gains(bank, costs, one_purchase=one_purchase, price_factor=factor)
-        # More than the best plan is luck. Without luck the curve ends at the best plan.
-        gain = min(float(gains.mean()), plan.gain)
-        found.setdefault(Point(mean_spend(learnt.grown, bank.cases), gain), learnt)
-    points = [Point(0.0, nothing_gain), *found, plan]
-    chosen = [points[k] for k in upper_hull(points) if points[k] in found]
-    return tuple(_rung(found[p], p) for p in chosen if 0 < p.spend < plan.spend)
+        lower = mean_spend(learnt.grown, bank.cases)
+        if lower < min([spend, *(other for other, _ in found)]):
+            found.append((lower, learnt))
+    found.reverse()
+    if budget is not None and found:
+        first = sum(other <= budget for other, _ in found)
+        near = found[max(first - NEIGHBOURS, 1) : first + NEIGHBOURS]
+        found = [found[0], *near]
+    return tuple(_rung(learnt, lower) for lower, learnt in found)
 
 
 def _dearer_plans(bank: Bank, one_purchase: bool) -> Iterator[Learnt]:
-    """Yield plans grown for higher and higher prices, until nothing is bought."""
-    factor = FACTOR_RATIO
-    while factor < MAX_FACTOR:
+    """Yield plans grown for higher and higher prices, the last of which buys nothing."""
+    factor, buys = FACTOR_RATIO, True
+    while buys and factor < MAX_FACTOR:
         learnt = Learnt(bank, one_purchase, price_factor=factor)
-        if not any(tip.option.looks for tip in _tips(learnt.grown)):
-            return
         yield learnt
+        buys = mean_spend(learnt.grown, bank.cases) > 0
         factor *= FACTOR_RATIO
 
 
-def _rung(learnt: Learnt, point: Point) -> Rung:
-    cases = learnt.bank.cases
-    frequencies = [_frequencies(tip.rows, cases) for tip in _tips(learnt.grown)]
-    return Rung(learnt.plan, tuple(frequencies), point.gain, point.spend, learnt.price_factor)
+def _rung(learnt: Learnt, spend: float) -> Rung:
+    bank, factor = learnt.bank, learnt.price_factor
+    frequencies = tuple(_frequencies(tip.rows, bank.cases) for tip in _tips(learnt.grown))
+    gains = cross_fitted_gains(
+        bank, bank.cases.costs, one_purchase=learnt.one_purchase, price_factor=factor
+    )
+    return Rung(learnt.plan, frequencies, float(gains.mean()), spend, factor)
 
 
 def mean_spend(grown: Grown, cases: PastCases) -> float:
