@@ -251,3 +251,21 @@ def describe_budget(account: Account, shadow_price: float | None) -> str:
     if shadow_price <= 0:
         return f"{spent}; spending more would gain nothing."
     return f"{spent}; another unit of spend would gain about {shadow_price:,.2f}."
+
+
+def budget_status(account: Account, shadow_price: float | None) -> dict[str, Any]:
+    """Return the state of an account as JSON values; amounts are per case, in money.
+
+    Parameters
+    ----------
+    account : Account
+        The account.
+    shadow_price : float, optional
+        What another unit of spend would gain, if that is known.
+
+    Returns
+    -------
+    dict
+        The average spend that is `allowed`, the mean that was `spent`, and the `shadow_price`.
+    """
+    return {"allowed": account.ceiling, "spent": account.mean, "shadow_price": shadow_price}
