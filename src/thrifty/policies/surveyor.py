@@ -404,7 +404,7 @@ class Surveyor(Policy):
         """Return the purpose that says which plan is followed in a new case."""
         if self.account is None or self._cheaper is None:
             return FOLLOW
-        place = self._cheaper.choose(self.account, float(self.rng.random()))
+        place = self._cheaper.choose(self.account, self.rng.random)
         return FOLLOW if place is None else FOLLOW_CHEAPER + place
 
     def _plan_of(self, purpose: int) -> tuple[PlanTree, Step]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from thrifty.surveyor.knowledge import Knowledge
 
 SETTLING_SHARE, SETTLING_CASES = 0.05, 200
 """A difference to the ceiling is settled over this share of the horizon, at least so many cases."""
-EXPLORING_SHARE = 0.05
+EXPLORING_SHARE = 0.02
 """Share of the ceiling that exploring may use on average once the first phase is over."""
 FIRST_EXPLORING_SHARE = 0.1
 """Share of the ceiling of all cases of the horizon that the first phase of exploring may use."""
@@ -181,15 +181,15 @@ class CheaperPlans:
         """Return a place that exists: the plans may have changed since a case began."""
         return min(place, len(self.trees) - 1)
 
-    def choose(self, account: Account, draw: float) -> int | None:
+    def choose(self, account: Account, draw: Callable[[], float]) -> int | None:
         """Return which plan to follow in a new case.
 
         Parameters
         ----------
         account : Account
             What was spent.
-        draw : float
-            Random number in [0, 1).
+        draw : callable
+            Returns a random number in [0, 1); called only if two plans are mixed.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class CheaperPlans:
             Position of one of these plans; None for the plan.
         """
         mix = self.mix(account)
-        chosen = mix.dear if draw < mix.share else mix.cheap
+        chosen = mix.dear if mix.share > 0 and draw() < mix.share else mix.cheap
         return None if chosen == len(self.trees) else chosen
 
     def mix(self, account: Account) -> Mix:
