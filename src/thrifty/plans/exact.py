@@ -151,7 +151,7 @@ class KnownDistribution:
         A plan that is best if all prices are multiplied by 1 + s has the largest gain of all plans
         with its average spend, and s is what another unit of spend gains. Two plans have the same
         value if s is the slope between them. If the best plan for that s is better than both, it
-        lies between them; otherwise there is none between them.
+        lies between them; otherwise no other plan does.
 
         Returns
         -------

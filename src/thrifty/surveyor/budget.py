@@ -13,7 +13,7 @@ from thrifty.plans.tree import Leaf, PlanTree
 from thrifty.surveyor.knowledge import Knowledge
 
 SETTLING_SHARE, SETTLING_CASES = 0.05, 200
-"""A difference to the ceiling is settled over this share of the horizon, at least so many cases."""
+"""The balance is settled over this share of the horizon, and over at least this many cases."""
 EXPLORING_SHARE = 0.02
 """Share of the ceiling that exploring may use on average once the first phase is over."""
 FIRST_EXPLORING_SHARE = 0.1
