@@ -222,13 +222,14 @@ class Surveyor(Policy):
         """The probability of looking at everything in the next case."""
         if not self.can_explore:
             return 0.0
-        cost = max(self._price_of_everything() - self._spend, 0.0) + 0.5 * self._blind_gap()
+        price = self._price_of_everything()
+        cost = max(price - self._spend, 0.0) + 0.5 * self._blind_gap()
         rate = self._exploration.rate(self.rounds, self.headroom, cost)
         if self.account is None:
             return rate
-        explored, is_first = self._exploration.spent, self._exploration.is_first
-        price, first_cases = self._price_of_everything(), self.horizon * is_first
-        return min(rate, self.account.exploring_limit(price, explored, first_cases))
+        first_cases = self.horizon if self._exploration.is_first else 0
+        limit = self.account.exploring_limit(price, self._exploration.spent, first_cases)
+        return min(rate, limit)
 
     @property
     def shadow_price(self) -> float | None:
