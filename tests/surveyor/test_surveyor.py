@@ -21,6 +21,7 @@ from thrifty.policies import Surveyor
 from thrifty.policies.surveyor import EXPLORE, FOLLOW
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Run
+from thrifty.surveyor.frequencies import OutcomeCounts
 from thrifty.surveyor.history import History
 
 pytestmark = pytest.mark.skipif(
@@ -348,7 +349,9 @@ def test_probabilities_of_actions_are_probabilities() -> None:
     rng = np.random.default_rng(1)
     policy, seen = Surveyor(LENDING, seed=1), Observation([0, 0], [0.01, 0.01], purpose=EXPLORE)
     for _ in range(300):
-        policy._counts = rng.integers(0, 50, 2) + rng.random(2)
+        policy._counts = OutcomeCounts(2)
+        for known in np.eye(2, dtype=np.bool_):
+            policy._counts.add(known, float(rng.integers(0, 50) + rng.random()))
         values = policy._values(seen)
         chances = policy._action_chances(seen, values, int(values.argmax()))
         assert (chances >= 0).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -72,6 +73,8 @@ DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
 LOSS_SHARE = 0.0235
 """Default of the largest loss, as a share of the headroom of all cases."""
+HEADROOM_DOUBT = 0.5
+"""Standard errors by which the headroom is reduced before the largest loss is computed."""
 EXPLORING_SHARE = 0.75
 """Share of the largest loss at which exploring stops. The rest is for trying plans."""
 COUNTS_KEPT = 20.0
@@ -205,7 +208,10 @@ class Surveyor(Policy):
         """How far the total gain may fall below that of the best constant action, in money."""
         if self._max_loss is not None:
             return self._max_loss
-        return LOSS_SHARE * headroom(self._counts.frequencies, self._table.table) * self.horizon
+        full = headroom(self._counts.frequencies, self._table.table)
+        # The headroom seems larger if rare outcomes were seen too often by chance.
+        sure = 1 - HEADROOM_DOUBT / math.sqrt(1 + self._counts.n_rare)
+        return LOSS_SHARE * sure * full * self.horizon
 
     @property
     def is_cautious(self) -> bool:

@@ -71,6 +71,11 @@ class OutcomeCounts:
         total = sum(self.weights.values())
         return total**2 / self.squares if self.squares > 0 else 0.0
 
+    @property
+    def n_rare(self) -> float:
+        """Number of such cases with an outcome other than the most frequent one."""
+        return self.n_effective * (1 - float(self.frequencies.max()))
+
     def add(
         self,
         possible: NDArray[np.bool_],

@@ -15,7 +15,7 @@ from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict
 from thrifty.plans.learning import Learnt
 from thrifty.plans.search import search_sets
-from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split, walk
+from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split
 from thrifty.surveyor.completion import confirmed_share
 from thrifty.surveyor.ladder import Rung, learn_ladder
 from thrifty.surveyor.partial_bank import PartialBank, PartialCases
@@ -137,6 +137,7 @@ def learn_plans(
     seed: int,
     one_purchase: bool = False,
     accepted: float = 1.0,
+    present: PlanTree | None = None,
     budget: float | None = None,
 ) -> Knowledge:
     """Search for a plan from scratch.
@@ -153,6 +154,8 @@ def learn_plans(
         True if a plan may buy only once per case.
     accepted : float
         Standard errors by which a plan must seem better than buying nothing.
+    present : PlanTree, optional
+        The present plan, which stays unless a better one is found.
     budget : float, optional
         Average spend per case that is allowed. If the plan spends more, plans that spend less are
         learnt too.
@@ -166,24 +169,28 @@ def learn_plans(
     bank = PartialBank(cases, partial, seed=seed)
     search_sets(bank)
     learnt = Learnt(bank, one_purchase=one_purchase)
-    nothing = learnt.nothing
-    plain = _single_gains(learnt, nothing)
-    planned = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
+    plain = _single_gains(learnt, learnt.nothing)
+    found = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
+    candidates = [(learnt.plan, found)]
+    if present is not None and present.used:
+        candidates.append((_refitted(present, bank), _gains(present, bank)))
+    plan, planned = max(candidates, key=lambda candidate: float(candidate[1].mean()))
     mean, error = _mean(planned - plain)
-    is_better = bool(learnt.plan.used) and mean > accepted * error
-    plan = learnt.plan if is_better else nothing
+    is_better = bool(plan.used) and mean > accepted * error
+    if not is_better:
+        plan, planned, error = learnt.nothing, plain, 0.0
     every_look = tuple(range(len(cases.looks)))
     by_action = bank.cases.action_rewards.mean(axis=0)
     constant = int(by_action.argmax())
     confirmed = planned - bank.cases.action_rewards[:, constant] if is_better else plain * 0
-    found = Knowledge(
-        nothing=nothing,
+    knowledge = Knowledge(
+        nothing=learnt.nothing,
         plan=plan,
         everything=learnt.everything,
         frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
         leaf_frequencies=tuple(_leaf_frequencies(plan, bank.cases)),
-        gain=float((planned if is_better else plain).mean()),
-        gain_error=error if is_better else 0.0,
+        gain=float(planned.mean()),
+        gain_error=error,
         nothing_gain=float(plain.mean()),
         informed_gain=float(bank.rewards(every_look).mean() - by_action[constant]),
         spend=float(plan.decide(bank.cases.codes).costs(bank.cases).mean()),
@@ -191,10 +198,41 @@ def learn_plans(
         confidence=_confidence(bank.probabilities(every_look).mean(axis=0), bank.cases.outcomes),
         n_cases=cases.n_cases,
     )
-    if budget is None or found.spend <= budget:
-        return found
-    ladder = learn_ladder(bank, found.spend, budget=budget, one_purchase=one_purchase)
-    return replace(found, ladder=ladder)
+    if budget is None or knowledge.spend <= budget:
+        return knowledge
+    ladder = learn_ladder(bank, knowledge.spend, budget=budget, one_purchase=one_purchase)
+    return replace(knowledge, ladder=ladder)
+
+
+def _gains(tree: PlanTree, bank: PartialBank) -> Floats:
+    """Return the gain of each case in a plan, by models that have not seen the case."""
+    cases, gains = bank.cases, np.zeros(bank.cases.n_cases)
+    for leaf, owned, rows in _routes(tree, cases.codes):
+        looks = tuple(sorted({*owned, *leaf.looks}))
+        if isinstance(leaf.rule, ActionRule):
+            rewards = cases.action_rewards[:, leaf.rule.action]
+        else:
+            rewards = bank.rewards(looks)
+        gains[rows] = (rewards - cases.cost(looks))[rows]
+    return gains
+
+
+def _routes(
+    tree: PlanTree, codes: NDArray[np.int16]
+) -> Iterator[tuple[Leaf, LookSet, NDArray[np.intp]]]:
+    """Yield each leaf in the order of `walk`, the looks bought before it, and its cases."""
+
+    def routes(
+        node: Node, owned: LookSet, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[Leaf, LookSet, NDArray[np.intp]]]:
+        if isinstance(node, Leaf):
+            yield node, owned, rows
+            return
+        bought, is_low = (*owned, *node.looks), node.is_low[codes[rows, node.feature]]
+        yield from routes(node.low, bought, rows[is_low])
+        yield from routes(node.high, bought, rows[~is_low])
+
+    return routes(tree.root, (), np.arange(len(codes)))
 
 
 def _mean(values: Floats) -> tuple[float, float]:
@@ -309,11 +347,5 @@ def _frequencies(outcomes: Integers, n_outcomes: int) -> Floats:
 
 def _leaf_frequencies(tree: PlanTree, cases: PastCases) -> Iterator[Floats]:
     """Yield the frequencies of the outcomes in each leaf, in the order of `walk`."""
-    rows = {id(tree.root): np.arange(cases.n_cases)}
-    for node in walk(tree.root):
-        own = rows[id(node)]
-        if isinstance(node, Leaf):
-            yield _frequencies(cases.outcomes[own], cases.rewards.shape[1])
-            continue
-        is_low = node.is_low[cases.codes[own, node.feature]]
-        rows[id(node.low)], rows[id(node.high)] = own[is_low], own[~is_low]
+    for _, _, rows in _routes(tree, cases.codes):
+        yield _frequencies(cases.outcomes[rows], cases.rewards.shape[1])
