@@ -60,7 +60,9 @@ MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 ACCEPTED = 1.0
 """Standard errors by which a plan must seem better than buying nothing. After the first phase a
-plan is tried if it seems better at all, unless one has lost before, or a loss could stay hidden."""
+plan is tried if it seems better at all, unless one has lost before."""
+ACCEPTED_HIDDEN = 1.5
+"""The same if a plan may hide what the best constant action would have earned."""
 CLEAR = 2.0
 """Standard errors by which a plan must seem better than buying nothing for exploring to end."""
 INFORMATIVE = 0.05
@@ -655,8 +657,9 @@ class Surveyor(Policy):
     def _accepted(self) -> float:
         """Return the standard errors by which a new plan must seem better than buying nothing."""
         constant = int(self._counts.values(self._table.table).argmax())
-        is_visible = not self._table.can_hide_reward(constant)
-        is_tried = is_visible and not self._exploration.is_first and not self.ledger.n_disproved
+        if self._table.can_hide_reward(constant):
+            return ACCEPTED_HIDDEN
+        is_tried = not self._exploration.is_first and not self.ledger.n_disproved
         return 0.0 if is_tried else ACCEPTED
 
     def _prepare(self, *, search: bool) -> PlanFit:

@@ -20,6 +20,9 @@ from thrifty.surveyor.completion import confirmed_share
 from thrifty.surveyor.ladder import Rung, learn_ladder
 from thrifty.surveyor.partial_bank import PartialBank, PartialCases
 
+FREE_ACCEPTED = 1.5
+"""Standard errors by which acting on free values must seem better than a constant action."""
+
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
@@ -169,7 +172,8 @@ def learn_plans(
     bank = PartialBank(cases, partial, seed=seed)
     search_sets(bank)
     learnt = Learnt(bank, one_purchase=one_purchase)
-    plain = _single_gains(learnt, learnt.nothing)
+    nothing = _without_buying(learnt)
+    plain = _gains(nothing, bank)
     found = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
     candidates = [(learnt.plan, found)]
     if present is not None and present.used:
@@ -178,13 +182,13 @@ def learn_plans(
     mean, error = _mean(planned - plain)
     is_better = bool(plan.used) and mean > accepted * error
     if not is_better:
-        plan, planned, error = learnt.nothing, plain, 0.0
+        plan, planned, error = nothing, plain, 0.0
     every_look = tuple(range(len(cases.looks)))
     by_action = bank.cases.action_rewards.mean(axis=0)
     constant = int(by_action.argmax())
     confirmed = planned - bank.cases.action_rewards[:, constant] if is_better else plain * 0
     knowledge = Knowledge(
-        nothing=learnt.nothing,
+        nothing=nothing,
         plan=plan,
         everything=learnt.everything,
         frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
@@ -330,13 +334,19 @@ class _Routed(NamedTuple):
         )
 
 
-def _single_gains(learnt: Learnt, tree: PlanTree) -> Floats:
-    """Return the honest gain of each case in a plan that buys nothing."""
-    bank = learnt.bank
-    assert isinstance(tree.root, Leaf)
-    if isinstance(tree.root.rule, ActionRule):
-        return bank.cases.action_rewards[:, tree.root.rule.action]
-    return bank.rewards(())
+def _without_buying(learnt: Learnt) -> PlanTree:
+    """Return a plan that acts by the free values, or in the same way if that is not clearly worse.
+
+    Nothing shows later that a model of the free values is wrong if its action hides the outcome.
+    """
+    rewards = learnt.bank.cases.action_rewards
+    by_action = rewards.mean(axis=0)
+    constant = int(by_action.argmax())
+    mean, error = _mean(_gains(learnt.nothing, learnt.bank) - rewards[:, constant])
+    if mean > FREE_ACCEPTED * error:
+        return learnt.nothing
+    leaf = Leaf((), ActionRule(constant, by_action), len(rewards), float(by_action[constant]))
+    return replace(learnt.nothing, root=leaf)
 
 
 def _frequencies(outcomes: Integers, n_outcomes: int) -> Floats:
