@@ -139,6 +139,7 @@ def test_losses_stay_below_a_share_of_what_the_constant_action_gains() -> None:
     """Waiting earns 30 per case, and everything costs 10: about every sixth case is explored."""
     policy = Surveyor(SCREENING, max_loss_share=0.05, seed=1)
     run = play(policy, replay_of(drawn_cases(SCREENING, 600, 2, chances=(0.8, 0.8))))
+    assert SCREENING.outcomes is not None
     constant = float(policy._counts.values(SCREENING.outcomes.table).max())
     assert constant == pytest.approx(30, abs=6)
     assert policy.max_loss == pytest.approx(0.05 * constant * 600)

@@ -20,6 +20,7 @@ from thrifty.outcomes import Outcomes
 from thrifty.parameters import Whole, check_parameter
 from thrifty.plans.cases import PastCases
 from thrifty.plans.exact import ExactPlan, KnownDistribution
+from thrifty.plans.frontier import Frontier, Point, mixed
 from thrifty.prices import Group, PriceList
 from thrifty.problem import Problem
 from thrifty.seeds import Seed
@@ -227,6 +228,16 @@ class Market(DrawnEnvironment):
             )
             for known, plan in zip(self.distributions, self.best_plans, strict=True)
         )
+
+    @cached_property
+    def frontier(self) -> Frontier:
+        """The largest expected gain of a case at each average spend, over all cases.
+
+        It assumes that every change is noticed at once, like `truth`.
+        """
+        plans = [known.frontier() for known in self.distributions]
+        curves = [[Point(plan.spend, plan.value) for plan in corners] for corners in plans]
+        return mixed([Frontier.of(curve) for curve in curves], np.diff(self.starts).tolist())
 
     @cached_property
     def truth(self) -> MarketTruth:

@@ -17,7 +17,12 @@ SEED = 1
 
 
 def cross_fitted_gains(
-    bank: Bank, costs: Costs, *, without: int | None = None, one_purchase: bool = False
+    bank: Bank,
+    costs: Costs,
+    *,
+    without: int | None = None,
+    one_purchase: bool = False,
+    price_factor: float = 1.0,
 ) -> Floats:
     """Return the gain of every case if the plan is grown without the case.
 
@@ -33,18 +38,24 @@ def cross_fitted_gains(
         A look that the plan must not use.
     one_purchase : bool
         True if a plan may buy only once per case.
+    price_factor : float
+        Plans are grown as if all prices were multiplied by this. Gains are at the given prices.
 
     Returns
     -------
     array of float, shape (T,)
         Gains in money.
     """
-    sets = shortlist(bank, costs, without=without)
-    grower = Grower(bank, Options.from_bank(bank, costs, sets), one_purchase)
+    assumed = costs.scaled(price_factor)
+    sets = shortlist(bank, assumed, without=without)
+    grower = Grower(bank, Options.from_bank(bank, assumed, sets), one_purchase)
+    judge = grower
+    if price_factor != 1.0:
+        judge = Grower(bank, Options.from_bank(bank, costs, sets), one_purchase)
     folds = stratified_folds(bank.cases.outcomes, N_FOLDS, generator(SEED))
     gains = np.zeros(bank.cases.n_cases)
     for fold in range(N_FOLDS):
         inside = np.flatnonzero(folds == fold)
         grown = grower.grow(np.flatnonzero(folds != fold))
-        gains[inside] = grower.gains(grown, inside)
+        gains[inside] = judge.gains(grown, inside)
     return gains

@@ -21,6 +21,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ColumnSet = tuple[int, ...]
 """Positions of columns, in increasing order."""
+SAME_VALUE = 1e-9
+"""A plan belongs to the frontier if it is better by more than this share of the largest reward."""
+PROHIBITIVE = 1e12
+"""With prices this many times as high, nothing is bought that costs anything."""
 
 
 class Choices(NamedTuple):
@@ -102,26 +106,79 @@ class KnownDistribution:
         """Return the set with the largest gain, the smallest one on a tie."""
         return max(self.column_sets, key=lambda columns: round(self.set_value(columns), 12))
 
-    def best_plan(self) -> ExactPlan:
-        """Return the best stepwise plan."""
+    def best_plan(self, *, price_factor: float = 1.0) -> ExactPlan:
+        """Return the best stepwise plan.
+
+        Parameters
+        ----------
+        price_factor : float
+            The plan is the best one if all prices are multiplied by this.
+
+        Returns
+        -------
+        ExactPlan
+            The plan, with its gain and spend at real prices.
+        """
         n_actions = len(self.rewards)
         values: dict[ColumnSet, Floats] = {}
+        spends: dict[ColumnSet, Floats] = {}
         moves: dict[ColumnSet, Integers] = {}
         for known in reversed(list(self.column_sets)):
             marginal = self.marginal(known)
             by_action = marginal @ self.rewards.T
             best, move = by_action.max(axis=-1), by_action.argmax(axis=-1)
+            spend = np.zeros_like(best)
             for i in range(self.n_columns):
                 if i in known:
                     continue
-                after = values[tuple(sorted((*known, i)))].sum(axis=i, keepdims=True)
-                worth = after - self.price((i,), known) * marginal.sum(axis=-1)
+                larger = tuple(sorted((*known, i)))
+                price = self.price((i,), known) * marginal.sum(axis=-1)
+                worth = values[larger].sum(axis=i, keepdims=True) - price_factor * price
                 # Rounding errors must not make the plan buy something that changes nothing.
                 is_better = worth > best + 1e-12
                 best = np.where(is_better, worth, best)
+                paid = spends[larger].sum(axis=i, keepdims=True) + price
+                spend = np.where(is_better, paid, spend)
                 move = np.where(is_better, n_actions + i, move)
-            values[known], moves[known] = best, move
-        return ExactPlan(self, float(values[self.free].sum()), moves)
+            values[known], spends[known], moves[known] = best, spend, move
+        spent = float(spends[self.free].sum())
+        gain = float(values[self.free].sum()) + (price_factor - 1.0) * spent
+        return ExactPlan(self, gain, moves, spent)
+
+    def frontier(self) -> tuple[ExactPlan, ...]:
+        """Return the plans that are best for some average spend, alone or mixed with the next one.
+
+        A plan that is best if all prices are multiplied by 1 + s has the largest gain of all plans
+        with its average spend, and s is what another unit of spend gains. Two plans have the same
+        value if s is the slope between them. If the best plan for that s is better than both, it
+        lies between them; otherwise no other plan does.
+
+        Returns
+        -------
+        tuple of ExactPlan
+            Plans by increasing spend, from buying nothing to the best plan.
+
+        Examples
+        --------
+        >>> coin = np.array([[0.45, 0.05], [0.05, 0.45]])
+        >>> table = KnownDistribution(coin, np.eye(2), ["x"], (), PriceList({"x": 0.1}))
+        >>> [(round(plan.spend, 6), round(plan.value, 6)) for plan in table.frontier()]
+        [(0.0, 0.5), (0.1, 0.8)]
+        """
+        nothing, best = self.best_plan(price_factor=PROHIBITIVE), self.best_plan()
+        if best.spend <= 0:
+            return (best,)
+        return (nothing, *self._between(nothing, best), best)
+
+    def _between(self, cheap: ExactPlan, dear: ExactPlan) -> tuple[ExactPlan, ...]:
+        """Return the plans of the frontier between two of them."""
+        slope = (dear.value - cheap.value) / (dear.spend - cheap.spend)
+        middle = self.best_plan(price_factor=1 + slope)
+        above = middle.value - cheap.value - slope * (middle.spend - cheap.spend)
+        scale = max(abs(self.rewards).max(), 1e-12)
+        if above <= SAME_VALUE * scale or not cheap.spend < middle.spend < dear.spend:
+            return ()
+        return (*self._between(cheap, middle), middle, *self._between(middle, dear))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +194,14 @@ class ExactPlan:
     moves : dict of array
         For every set of known columns, what to do by their levels: take action k if k < A, else
         buy column k - A.
+    spend : float
+        Expected price of what it buys in a case.
     """
 
     table: KnownDistribution
     value: float
     moves: dict[ColumnSet, Integers]
+    spend: float = 0.0
 
     def follow(self, levels: Integers) -> Choices:
         """Carry out the plan in many cases; `levels` (n, D) are the levels of all columns."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from thrifty.plans.bank import Bank
 from thrifty.plans.cases import LookSet, PastCases
+from thrifty.plans.costs import Costs
 from thrifty.plans.growth import Grower, Grown, Rows, Tip
 from thrifty.plans.options import Option, Options, shortlist
 from thrifty.plans.printed import with_printed_actions
@@ -30,10 +31,13 @@ class Learnt:
         Models of all sets that were searched.
     one_purchase : bool
         True if the plan may buy only once per case.
+    price_factor : float
+        The plan is grown as if all prices were multiplied by this. Gains are at real prices.
     """
 
     bank: Bank
     one_purchase: bool = False
+    price_factor: float = 1.0
 
     @cached_property
     def nothing(self) -> PlanTree:
@@ -63,15 +67,25 @@ class Learnt:
 
     @cached_property
     def grower(self) -> Grower:
-        """Has the honest gains that the plan was grown on."""
-        costs = self.bank.cases.costs
-        options = Options.from_bank(self.bank, costs, shortlist(self.bank, costs))
+        """Has the honest gains of the options that the plan was grown from."""
+        options = Options.from_bank(self.bank, self.bank.cases.costs, self._sets)
         return Grower(self.bank, options, self.one_purchase)
 
     @cached_property
     def grown(self) -> Grown:
         """The plan as it was grown."""
-        return self.grower.grow()
+        if self.price_factor == 1.0:
+            return self.grower.grow()
+        options = Options.from_bank(self.bank, self._assumed_costs, self._sets)
+        return Grower(self.bank, options, self.one_purchase).grow()
+
+    @cached_property
+    def _assumed_costs(self) -> Costs:
+        return self.bank.cases.costs.scaled(self.price_factor)
+
+    @cached_property
+    def _sets(self) -> list[LookSet]:
+        return shortlist(self.bank, self._assumed_costs)
 
     def _single(self, sets: Iterable[LookSet]) -> PlanTree:
         """Return the best plan with a single leaf that buys one of these sets."""

@@ -18,11 +18,12 @@ from thrifty.plans.cases import Look, PastCases, list_looks
 from thrifty.plans.files import plan_to_dict
 from thrifty.plans.printing import format_plan
 from thrifty.plans.steps import Step
-from thrifty.plans.tree import ActionRule, Leaf, walk
+from thrifty.plans.tree import ActionRule, Leaf, PlanTree, walk
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
+from thrifty.surveyor.budget import Account, CheaperPlans, budget_status, ladder_leaves
 from thrifty.surveyor.completion import SMALLEST_CHANCE
 from thrifty.surveyor.drift import ChangeDetector
 from thrifty.surveyor.exploration import Exploration, headroom, optimistic_headroom
@@ -34,6 +35,7 @@ from thrifty.surveyor.labels import OutcomeTable, planning_problem
 from thrifty.surveyor.ledger import Ledger, PlanRecord
 from thrifty.surveyor.memory import CaseMemory
 from thrifty.surveyor.reasons import (
+    explain_budget,
     explain_caution,
     explain_exploring,
     explain_following,
@@ -43,8 +45,11 @@ from thrifty.surveyor.reasons import (
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-FOLLOW, EXPLORE, CAUTION = 1, 2, 3
-"""Purposes of purchases: carry out the plan, look at everything, or lose nothing more."""
+FOLLOW, EXPLORE, CAUTION, FOLLOW_CHEAPER = 1, 2, 3, 4
+"""Purposes of purchases: carry out the plan, look at everything, or lose nothing more.
+
+From `FOLLOW_CHEAPER` on: carry out one of the plans that spend less, counted from 0.
+"""
 MAX_COMPLETE = MAX_PARTIAL = 6_000
 """Number of cases that are remembered: those in which everything was bought, and the others."""
 FIRST_ROWS = 40
@@ -103,6 +108,9 @@ class Surveyor(Policy):
         Exploring then begins slowly. Give either this or `max_loss`.
     max_steps : int, optional
         1 if a case may have only one purchase. By default there may be any number.
+    budget : float, optional
+        Average spend per case that is allowed, exploring included. It is not a limit of a single
+        case. If the plan spends more, cheaper plans are followed in some cases or in all.
     seed : int, SeedSequence, Generator or None
         Source of all randomness.
 
@@ -112,6 +120,8 @@ class Surveyor(Policy):
         Plans in use, and what they are expected to gain.
     ledger : Ledger
         Gains compared with those of the best constant action.
+    account : Account or None
+        What was spent, compared with the budget.
     changes : list of int
         Rounds in which a change began, as far as it was noticed.
 
@@ -138,8 +148,9 @@ class Surveyor(Policy):
         "max_loss": Optional(Real(0)),
         "max_loss_share": Optional(Real(0)),
         "max_steps": Optional(Whole(1, 1)),
+        "budget": Optional(Real(0)),
     }
-    amounts = frozenset({"max_loss"})
+    amounts = frozenset({"max_loss", "budget"})
 
     def __init__(
         self,
@@ -150,6 +161,7 @@ class Surveyor(Policy):
         max_loss: float | None = None,
         max_loss_share: float | None = None,
         max_steps: int | None = None,
+        budget: float | None = None,
         seed: Seed = None,
     ) -> None:
         super().__init__(
@@ -159,6 +171,7 @@ class Surveyor(Policy):
             max_loss=max_loss,
             max_loss_share=max_loss_share,
             max_steps=max_steps,
+            budget=budget,
         )
         if max_loss is not None and max_loss_share is not None:
             raise InvalidParameter(
@@ -182,6 +195,9 @@ class Surveyor(Policy):
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
         self.ledger = Ledger()
+        self.account: Account | None = None
+        if budget is not None:
+            self.account = Account.open(budget * problem.rewards.span, horizon=horizon)
         self.changes: list[int] = []
         self._planned_rows = self._fitted_at = self._fits = 0
         self._due: PlanFit | None = None
@@ -227,8 +243,21 @@ class Surveyor(Policy):
         """The probability of looking at everything in the next case."""
         if not self.can_explore:
             return 0.0
-        cost = max(self._price_of_everything() - self._spend, 0.0) + 0.5 * self._blind_gap()
-        return self._exploration.rate(self.rounds, self.headroom, cost)
+        price = self._price_of_everything()
+        cost = max(price - self._spend, 0.0) + 0.5 * self._blind_gap()
+        rate = self._exploration.rate(self.rounds, self.headroom, cost)
+        if self.account is None:
+            return rate
+        first_cases = self.horizon if self._exploration.is_first else 0
+        limit = self.account.exploring_limit(price, self._exploration.spent, first_cases)
+        return min(rate, limit)
+
+    @property
+    def shadow_price(self) -> float | None:
+        """What another unit of spend would gain; None without a budget or without a plan."""
+        if self.account is None or self._cheaper is None:
+            return None
+        return self._cheaper.mix(self.account).shadow_price
 
     @property
     def due_fit(self) -> PlanFit | None:
@@ -269,9 +298,15 @@ class Surveyor(Policy):
         -------
         callable
             Returns `kind` (follow, explore or caution) and `why`, a few sentences; for `follow`
-            also `path`, the comparisons that led there.
+            also `path`, the comparisons that led there. With a budget also `budget`: the average
+            spend that is `allowed`, what was `spent` on average, and the `shadow_price`.
         """
-        seen = self._nothing_known if known is None else known
+        explain = self._reasons(purchase, self._nothing_known if known is None else known)
+        if self.account is None:
+            return explain
+        return partial(explain_budget, explain, self.account, self.shadow_price)
+
+    def _reasons(self, purchase: Purchase, seen: Observation) -> Callable[[], dict[str, Any]]:
         if purchase.purpose == EXPLORE:
             spent, more = self._exploration.spent, self.headroom
             return partial(explain_exploring, bool(purchase.mask.any()), spent, more)
@@ -279,7 +314,8 @@ class Surveyor(Policy):
             return partial(explain_caution, 0.0 - self.ledger.surplus, self.max_loss)
         if self.knowledge is None or self._steps is None:
             return partial(explain_start, self.rounds)
-        return partial(explain_following, self.knowledge, self._steps, seen)
+        tree, steps = self._plan_of(purchase.purpose)
+        return partial(explain_following, tree, steps, seen)
 
     def status(self) -> dict[str, Any]:
         """Return what Surveyor does and has found so far.
@@ -289,7 +325,7 @@ class Surveyor(Policy):
         dict
             JSON values; amounts are in money.
         """
-        knowledge = self.knowledge
+        knowledge, account = self.knowledge, self.account
         return {
             "plan": None if knowledge is None else plan_to_dict(knowledge.plan),
             "plan_text": [] if knowledge is None else format_plan(knowledge.plan).splitlines(),
@@ -297,6 +333,7 @@ class Surveyor(Policy):
             "spend_expected": self._spend,
             "explored": {"cases": self._exploration.n_cases, "cost": self._exploration.total},
             "changes": list(self.changes),
+            "budget": None if account is None else budget_status(account, self.shadow_price),
             "max_loss": self.max_loss,
             "surplus": self.ledger.surplus,
             "cautious": self.is_cautious,
@@ -315,6 +352,7 @@ class Surveyor(Policy):
             "exploration": self._exploration.to_dict(),
             "detector": self._detector.to_dict(),
             "ledger": self.ledger.to_dict(),
+            "account": None if self.account is None else self.account.to_dict(),
             "counts": self._counts.to_dict(),
             "changes": self.changes,
             "planned_rows": self._planned_rows,
@@ -356,6 +394,8 @@ class Surveyor(Policy):
         self._exploration = Exploration(**sums["exploration"])
         self._detector = ChangeDetector(**sums["detector"])
         self.ledger = Ledger.from_dict(sums["ledger"])
+        spent = sums.get("account")
+        self.account = None if spent is None else Account.from_dict(spent)
         self.changes = sums["changes"]
         self._planned_rows, self._fitted_at = sums["planned_rows"], sums["fitted_at"]
         self._fits, self._seed = sums["fits"], sums["seed"]
@@ -377,8 +417,25 @@ class Surveyor(Policy):
                 return Purchase.unchecked(unknown, EXPLORE)
         if self._steps is None or known.purpose in (EXPLORE, CAUTION):
             return Purchase.unchecked(nothing, known.purpose)
-        nothing[list(self._steps.follow(known)[1])] = True
-        return Purchase.unchecked(nothing, FOLLOW)
+        purpose = known.purpose or self._purpose_of_plan()
+        nothing[list(self._plan_of(purpose)[1].follow(known)[1])] = True
+        return Purchase.unchecked(nothing, purpose)
+
+    def _purpose_of_plan(self) -> int:
+        """Return the purpose that says which plan is followed in a new case."""
+        if self.account is None or self._cheaper is None:
+            return FOLLOW
+        place = self._cheaper.choose(self.account, self.rng.random)
+        return FOLLOW if place is None else FOLLOW_CHEAPER + place
+
+    def _plan_of(self, purpose: int) -> tuple[PlanTree, Step]:
+        """Return the plan that is followed in a case, and its first step."""
+        assert self.knowledge is not None
+        assert self._steps is not None
+        if self._cheaper is None or not self._cheaper.trees or purpose < FOLLOW_CHEAPER:
+            return self.knowledge.plan, self._steps
+        place = self._cheaper.place(purpose - FOLLOW_CHEAPER)
+        return self._cheaper.trees[place], self._cheaper.steps[place]
 
     def _choose_action(self, observation: Observation, available: Bools) -> int:
         values = np.where(available, self._values(observation), -np.inf)
@@ -460,8 +517,7 @@ class Surveyor(Policy):
         if observation.purpose == EXPLORE:
             node = self.knowledge.everything.root
         else:
-            assert self._steps is not None
-            node = self._steps.leaf(observation.codes.tolist()).node
+            node = self._plan_of(observation.purpose)[1].leaf(observation.codes.tolist()).node
         assert isinstance(node, Leaf)
         is_constant = node is self.knowledge.plan.root and isinstance(node.rule, ActionRule)
         return None if is_constant and not node.looks else node
@@ -505,6 +561,8 @@ class Surveyor(Policy):
             more = max(observation.total_cost * self._span - self._spend, 0.0)
             self._exploration.add(more + float(values.max() - values[action]))
         self._count_surplus(observation, values, action, constant, possible, money)
+        if self.account is not None:
+            self.account = self.account.after(observation.total_cost * self._span)
         if self.knowledge is not None and self.ledger.record.is_disproved:
             self.ledger.drop_plan()
             self._use(self.knowledge.without_purchases())
@@ -546,7 +604,7 @@ class Surveyor(Policy):
             trust = 0.0 if self.knowledge is None else self.knowledge.trust
             advantage = trust * float(values[action] - values[constant])
         surplus = advantage - observation.total_cost * self._span
-        self.ledger.add(surplus, is_known=is_known, is_plan=observation.purpose == FOLLOW)
+        self.ledger.add(surplus, is_known=is_known, is_plan=_is_plan(observation.purpose))
 
     def _watch(self, probabilities: Floats, action: int, possible: Bools, reward: float) -> None:
         """Look for a change, and begin again after one."""
@@ -575,7 +633,7 @@ class Surveyor(Policy):
     def _learn_if_due(self) -> None:
         rows = self._rows_since_change()
         has_plan = self.knowledge is not None and self.knowledge.buys
-        is_clear = has_plan and self.knowledge.clearness >= CLEAR
+        is_clear = self.knowledge is not None and self.knowledge.clearness >= CLEAR
         has_ended = self._exploration.advance(
             self.rounds,
             rows,
@@ -632,6 +690,7 @@ class Surveyor(Policy):
             keep_plan=self.ledger.record.is_proved,
             one_purchase=self._one_purchase,
             is_selected=not self._table.reveals_all,
+            budget=None if self.account is None else self.account.ceiling,
         )
         return PlanFit(
             number=self._fits,
@@ -672,6 +731,7 @@ class Surveyor(Policy):
         self._steps: Step | None = None
         self._spend = 0.0
         self._leaf_frequencies: dict[int, Floats] = {}
+        self._cheaper: CheaperPlans | None = None
         if knowledge is None:
             return
         self._steps = Step.of(knowledge.plan, knowledge.plan.root)
@@ -679,6 +739,16 @@ class Surveyor(Policy):
         leaves = [node for node in walk(knowledge.plan.root) if isinstance(node, Leaf)]
         for leaf, frequencies in zip(leaves, knowledge.leaf_frequencies, strict=True):
             self._leaf_frequencies[id(leaf)] = frequencies
+        if self.account is not None:
+            self._cheaper = CheaperPlans.of(knowledge)
+            self._spend = min(self._spend, self.account.ceiling)
+            for leaf, frequencies in ladder_leaves(knowledge):
+                self._leaf_frequencies[id(leaf)] = frequencies
+
+
+def _is_plan(purpose: int) -> bool:
+    """Return True if a plan that buys something was carried out."""
+    return purpose == FOLLOW or purpose > FOLLOW_CHEAPER
 
 
 def _form(state: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

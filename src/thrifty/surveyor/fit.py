@@ -41,6 +41,8 @@ class FitSettings(NamedTuple):
         True if a plan may buy only once per case.
     is_selected : bool
         True if actions decide whether outcomes become known.
+    budget : float, optional
+        Average spend per case that is allowed.
     """
 
     search: bool
@@ -50,6 +52,7 @@ class FitSettings(NamedTuple):
     keep_plan: bool
     one_purchase: bool
     is_selected: bool
+    budget: float | None = None
 
 
 class FitResult(NamedTuple):
@@ -154,6 +157,7 @@ class PlanFit:
             one_purchase=settings.one_purchase,
             accepted=settings.accepted,
             present=None if self.knowledge is None else self.knowledge.plan,
+            budget=settings.budget,
         )
         n_rare = cases.n_cases - int(np.bincount(cases.outcomes).max())
         if found.buys and cases.n_cases < PLAN_ROWS and n_rare < PLAN_RARE:

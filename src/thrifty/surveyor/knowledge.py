@@ -17,6 +17,7 @@ from thrifty.plans.learning import Learnt
 from thrifty.plans.search import search_sets
 from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split
 from thrifty.surveyor.completion import confirmed_share
+from thrifty.surveyor.ladder import Rung, learn_ladder
 from thrifty.surveyor.partial_bank import PartialBank, PartialCases
 
 FREE_ACCEPTED = 1.5
@@ -52,6 +53,8 @@ class Knowledge:
         Share of what a model of all looks says beyond the frequencies that unseen cases confirm.
     n_cases : int
         Number of complete cases that were learnt from.
+    ladder : tuple of Rung
+        Plans that spend less, by increasing spend, if the plan spends more than is allowed.
     """
 
     nothing: PlanTree
@@ -67,6 +70,7 @@ class Knowledge:
     trust: float
     confidence: float
     n_cases: int
+    ladder: tuple[Rung, ...] = ()
 
     @property
     def buys(self) -> bool:
@@ -94,6 +98,7 @@ class Knowledge:
             spend=0.0,
             trust=0.0,
             leaf_frequencies=(self.frequencies,),
+            ladder=(),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,6 +109,7 @@ class Knowledge:
             "everything": plan_to_dict(self.everything),
             "frequencies": self.frequencies.tolist(),
             "leaf_frequencies": [row.tolist() for row in self.leaf_frequencies],
+            "ladder": [rung.to_dict() for rung in self.ladder],
             **{name: getattr(self, name) for name in _NUMBERS},
         }
 
@@ -116,6 +122,7 @@ class Knowledge:
             everything=plan_from_dict(plain["everything"]),
             frequencies=np.array(plain["frequencies"]),
             leaf_frequencies=tuple(map(np.array, plain["leaf_frequencies"])),
+            ladder=tuple(map(Rung.from_dict, plain.get("ladder", ()))),
             **{name: plain[name] for name in _NUMBERS},
         )
 
@@ -134,6 +141,7 @@ def learn_plans(
     one_purchase: bool = False,
     accepted: float = 1.0,
     present: PlanTree | None = None,
+    budget: float | None = None,
 ) -> Knowledge:
     """Search for a plan from scratch.
 
@@ -151,6 +159,9 @@ def learn_plans(
         Standard errors by which a plan must seem better than buying nothing.
     present : PlanTree, optional
         The present plan, which stays unless a better one is found.
+    budget : float, optional
+        Average spend per case that is allowed. If the plan spends more, plans that spend less are
+        learnt too.
 
     Returns
     -------
@@ -176,7 +187,7 @@ def learn_plans(
     by_action = bank.cases.action_rewards.mean(axis=0)
     constant = int(by_action.argmax())
     confirmed = planned - bank.cases.action_rewards[:, constant] if is_better else plain * 0
-    return Knowledge(
+    knowledge = Knowledge(
         nothing=nothing,
         plan=plan,
         everything=learnt.everything,
@@ -191,9 +202,13 @@ def learn_plans(
         confidence=_confidence(bank.probabilities(every_look).mean(axis=0), bank.cases.outcomes),
         n_cases=cases.n_cases,
     )
+    if budget is None or knowledge.spend <= budget:
+        return knowledge
+    ladder = learn_ladder(bank, knowledge.spend, budget=budget, one_purchase=one_purchase)
+    return replace(knowledge, ladder=ladder)
 
 
-def _gains(tree: PlanTree, bank: PartialBank) -> Floats:
+def _gains(tree: PlanTree, bank: Bank) -> Floats:
     """Return the gain of each case in a plan, by models that have not seen the case."""
     cases, gains = bank.cases, np.zeros(bank.cases.n_cases)
     for leaf, owned, rows in _routes(tree, cases.codes):
@@ -275,6 +290,7 @@ def refit_models(
         plan=_refitted(knowledge.plan, bank),
         everything=_refitted(knowledge.everything, bank),
         frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
+        ladder=tuple(replace(rung, plan=_refitted(rung.plan, bank)) for rung in knowledge.ladder),
     )
 
 

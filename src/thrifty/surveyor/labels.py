@@ -94,7 +94,7 @@ class OutcomeTable:
     @cached_property
     def tells(self) -> Bools:
         """True for each action whose reward may tell something about the outcome, (A,)."""
-        tells: Bools = ~self._same.all(axis=(1, 2))
+        tells: Bools = np.logical_not(self._same.reshape(len(self._same), -1).all(axis=1))
         return tells
 
     def can_hide_reward(self, action: int) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thrifty.plans.steps import Step, explain_step
+from thrifty.plans.tree import PlanTree
 from thrifty.rounds import Observation
-from thrifty.surveyor.knowledge import Knowledge
+from thrifty.surveyor.budget import Account, budget_status, describe_budget
 
 
 def explain_exploring(buys: bool, spent: float, more: float) -> dict[str, Any]:
@@ -34,6 +36,15 @@ def explain_start(rounds: int) -> dict[str, Any]:
     return {"kind": "follow", "why": why, "path": []}
 
 
-def explain_following(knowledge: Knowledge, steps: Step, known: Observation) -> dict[str, Any]:
-    """Explain a step of the plan."""
-    return {"kind": "follow", **explain_step(knowledge.plan, steps, known)}
+def explain_following(tree: PlanTree, steps: Step, known: Observation) -> dict[str, Any]:
+    """Explain a step of a plan."""
+    return {"kind": "follow", **explain_step(tree, steps, known)}
+
+
+def explain_budget(
+    explain: Callable[[], dict[str, Any]], account: Account, shadow_price: float | None
+) -> dict[str, Any]:
+    """Add the budget to an explanation."""
+    told = explain()
+    why = f"{told['why']} {describe_budget(account, shadow_price)}"
+    return {**told, "why": why, "budget": budget_status(account, shadow_price)}
