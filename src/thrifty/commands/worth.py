@@ -47,7 +47,8 @@ def worth(
         typer.Option(
             min=0,
             metavar="N",
-            help="Add Surveyor to the backtest, which learns from the first N cases first.",
+            help="In the backtest Surveyor learns from the first N cases first (default: a fifth "
+            "of them).",
         ),
     ] = None,
     no_replay: Annotated[
@@ -62,8 +63,8 @@ def worth(
 ) -> None:
     """Decide what to buy: give past cases and prices, get a verdict and an HTML report.
 
-    Writes worth.html, worth.json, policy.toml and plan.json to OUT, and agent.npz if a learning
-    policy is served. After Ctrl-C the finished parts are written.
+    Writes worth.html, worth.json, policy.toml and plan.json to OUT, and history.parquet, the cases
+    that policy.toml learns from. After Ctrl-C the finished parts are written.
 
     Example: thrifty worth cases.csv --policy policy.toml
     """

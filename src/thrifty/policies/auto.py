@@ -15,6 +15,8 @@ from thrifty.problem import Problem
 from thrifty.seeds import Seed
 from thrifty.surveyor.history import History
 
+AUTO = "auto"
+"""Name in the registry, and the default of `Agent` and of policy.toml."""
 MAX_LEVELS = 8
 """Scout keeps a table of cells: a feature with more levels has too few cases in each."""
 MAX_CELLS = 5_000
