@@ -42,11 +42,11 @@ from thrifty.worth.selection import Estimate, Floats, Kind, recommend
 OnProgress = Callable[[str, float], None]
 """Called with what is being done and the share of the work that is finished, from 0 to 1."""
 
-LEARNING, BREAK_EVEN, PRICE_CURVE, BACKTEST_PART = 1.0, 0.3, 0.4, 0.5
+LEARNING, BREAK_EVEN, PRICE_CURVE, BACKTEST_PART = 1.0, 0.1, 0.3, 1.0
 """Rough times of the parts, as multiples of the time that learning from all cases takes."""
 BACKTEST_PARTS = 3
 """Number of parts of the backtest without Surveyor."""
-SURVEYOR_PER_CASE = 0.0002
+SURVEYOR_PER_CASE = 0.0005
 """Rough time that Surveyor needs for a case of the backtest, in the same unit."""
 SURVEYOR_PART = "backtest of Surveyor"
 DIFFERENT_TENTH = 2.81
