@@ -492,7 +492,7 @@ def test_a_history_table_is_coded_as_the_cases_were() -> None:
             "result": [None if k % 50 == 0 else k % 2 for k in range(n)],
         }
     )
-    features = [
+    features: list[dict[str, Any]] = [
         {"name": name, "price": 0.01}
         for name in ("few", "gap", "flag", "agrees", "when", "written", "rare", "zone")
     ]
