@@ -279,7 +279,7 @@ def test_completed_policy_file_codes_values_in_the_same_way(tmp_path: Path) -> N
     )
     read = read_policy_file(path)
     assert read.policy is not None
-    assert (read.policy.name, read.policy.policy, read.policy.seed) == ("my-cases", "scout", 4)
+    assert (read.policy.name, read.policy.policy, read.policy.seed) == ("my-cases", "auto", 4)
     assert read.policy.agent == "agent.npz"
     spec = build_spec(complete_policy_file(cases, name="my cases.csv", seed=4, agent=None))
     assert spec.problem == cases.problem
