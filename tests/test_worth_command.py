@@ -747,6 +747,27 @@ def test_an_interrupt_writes_what_is_finished(
     assert isinstance(Agent.from_file(tmp_path / "worth" / "policy.toml").policy, Surveyor)
 
 
+def test_an_interrupt_of_a_compiled_function_is_an_interrupt(
+    called: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python may report Ctrl-C as a SystemError, with the KeyboardInterrupt as its cause."""
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    causes: list[BaseException | None] = [KeyboardInterrupt(), None]
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise SystemError("fit returned a result with an exception set") from causes.pop(0)
+
+    monkeypatch.setattr("thrifty.worth.evaluation.add_surveyor", interrupted)
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
+    assert (code, "Missing: backtest of Surveyor." in words) == (130, True)
+    found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
+    assert found["missing"] == ["backtest of Surveyor"]
+    monkeypatch.setattr(sys, "argv", ["thrifty", "worth", "cases.csv", "--policy", "policy.toml"])
+    with pytest.raises(SystemError, match="returned a result"):  # any other one is a mistake
+        main()
+
+
 def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     code, words = called("worth", "cases.csv")

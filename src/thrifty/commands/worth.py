@@ -110,12 +110,22 @@ def _evaluate(cases: Cases, seed: int, history: int | None, *, replay: bool) -> 
                 cases, seed=seed, history=history, replay=replay, on_progress=on_progress
             ):
                 pass
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not _is_interrupt(error):
+            raise
         if evaluation is None:
             typer.echo("Stopped before the first result; nothing was written.", err=True)
             raise typer.Exit(130) from None
     assert evaluation is not None
     return evaluation
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Return True for Ctrl-C, also if it came while a compiled function returned its result.
+
+    Python then reports a SystemError whose cause is the KeyboardInterrupt.
+    """
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def _next_step(evaluation: Evaluation, policy: Path) -> str:
