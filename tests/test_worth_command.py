@@ -750,10 +750,12 @@ def test_an_interrupt_writes_what_is_finished(
 def test_an_interrupt_of_a_compiled_function_is_an_interrupt(
     called: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python may report Ctrl-C as a SystemError, with the KeyboardInterrupt as its cause."""
+    """Python may report Ctrl-C as SystemErrors, with the KeyboardInterrupt as the first cause."""
     (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
     assert called("init", "cases.csv")[0] == 0
-    causes: list[BaseException | None] = [KeyboardInterrupt(), None]
+    nested = SystemError("a property returned a result with an exception set")
+    nested.__cause__ = KeyboardInterrupt()
+    causes: list[BaseException | None] = [nested, None]
 
     def interrupted(*_: object, **__: object) -> None:
         raise SystemError("fit returned a result with an exception set") from causes.pop(0)

@@ -120,12 +120,14 @@ def _evaluate(cases: Cases, seed: int, history: int | None, *, replay: bool) -> 
     return evaluation
 
 
-def _is_interrupt(error: BaseException) -> bool:
+def _is_interrupt(error: BaseException | None) -> bool:
     """Return True for Ctrl-C, also if it came while a compiled function returned its result.
 
-    Python then reports a SystemError whose cause is the KeyboardInterrupt.
+    Python then reports a SystemError, or several, that come from the KeyboardInterrupt.
     """
-    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _next_step(evaluation: Evaluation, policy: Path) -> str:
