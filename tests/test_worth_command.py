@@ -16,11 +16,11 @@ import pytest
 
 from experiments.small_experiments import THRIFTY, files_below, thrifty
 from shared_runs import CommandCache
-from thrifty import Agent
+from thrifty import Agent, Plan
 from thrifty.cli import main
 from thrifty.errors import InvalidSpec
 from thrifty.examples import SYNTHETIC
-from thrifty.policies import LinUCB
+from thrifty.policies import LinUCB, Scout, Surveyor
 from thrifty.policies.plan import PlanPolicy
 from thrifty.policy_file import read_policy_file, read_spec
 from thrifty.policy_file.old_formats import PRICE_LIST
@@ -33,7 +33,7 @@ Called = Callable[..., tuple[int, str]]
 
 GOOD = "income,history,outcome\n" + "low,clean,no\nhigh,clean,yes\nhigh,arrears,no\n" * 40
 PRICES = "[prices]\nincome = 0.02\nhistory = 0.03\n"
-FILES = ["plan.json", "policy.toml", "worth.html", "worth.json"]
+FILES = ["history.parquet", "plan.json", "policy.toml", "worth.html", "worth.json"]
 
 
 @pytest.fixture
@@ -418,6 +418,7 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
     assert set(policies) == {
         "Plan",
         "Scout",
+        "Surveyor",
         "NCC-UCRL2",
         "Fixed set",
         "Buy everything",
@@ -434,7 +435,7 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
     written, spec = read_policy_file(path), read_spec(path)
     agent = Agent.from_file(path)
     assert agent.problem == spec.problem
-    assert isinstance(agent.policy, PlanPolicy)
+    assert isinstance(agent.policy, Surveyor)
     assert not (tmp_path / "worth" / "agent.npz").exists()
     assert spec.problem.rewards == RewardRange(-900, 120, "EUR")
     assert spec.name == "lending"
@@ -446,12 +447,17 @@ def test_the_lending_example_from_end_to_end(tmp_path: Path, commands: CommandCa
     while case.buy:
         steps.append(case.buy)
         case = agent.observe(case, {name: raw[name] for name in case.buy})
-    assert steps == [("employment",), ("income",), ("history",), ("contract", "tenure")]
+    assert steps[0] == ("employment",)
+    assert agent.explain(case)["steps"][0]["reasons"]["kind"] == "follow"
     assert case.action == "approve"
     agent.tell(case, outcome="repaid")
     assert agent.explain(case)["reward"] == 120.0
-    temporary = agent.observe(agent.ask(free={"channel": "online"}), {"employment": "temporary"})
-    assert temporary.action == "decline"
+    # A crisis changes the risky kinds of jobs halfway. The plan has learnt from all cases, and
+    # Surveyor from the latest ones.
+    learnt = Plan.load(tmp_path / "worth" / "plan.json")
+    for decider, risky in ((agent, "self-employed"), (learnt, "temporary")):
+        case = decider.observe(decider.ask(free={"channel": "online"}), {"employment": risky})
+        assert case.action == "decline"
     again = thrifty("worth", "cases.csv", "--prices", "policy.toml", "--json", cwd=tmp_path)
     other = json.loads(again.stdout)
     assert {**other, "command": ""} == {**found, "command": ""}  # the same seed, the same numbers
@@ -476,7 +482,7 @@ def test_init_writes_a_file_that_works(called: Called, tmp_path: Path) -> None:
     assert "prices are placeholders" in words
     text = (tmp_path / "policy.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text) == {
-        "policy": {"name": "cases", "policy": "scout", "seed": 0},
+        "policy": {"name": "cases", "policy": "auto", "seed": 0},
         "table": {"target": "status", "time": "date"},
         "features": [{"name": "amount", "price": 0.01}, {"name": "note", "price": 0.01}],
         "reward_rule": {"deadline": "7d"},
@@ -560,7 +566,7 @@ def test_the_policy_and_its_parameters_are_kept(called: Called, tmp_path: Path) 
     path = tmp_path / "policy.toml"
     text = path.read_text(encoding="utf-8")
     own = 'policy = "linucb"\nalpha = 0.3'
-    path.write_text(text.replace('policy = "scout"', own), encoding="utf-8")
+    path.write_text(text.replace('policy = "auto"', own), encoding="utf-8")
     code, words = called("worth", "cases.csv", "--policy", "policy.toml")
     assert code == 0, words
     written = read_policy_file(tmp_path / "worth" / "policy.toml").policy
@@ -569,6 +575,25 @@ def test_the_policy_and_its_parameters_are_kept(called: Called, tmp_path: Path) 
     agent = Agent.from_file(tmp_path / "worth" / "policy.toml")
     assert isinstance(agent.policy, LinUCB)
     assert agent.policy.rounds == 120
+
+
+def test_a_plan_is_served_if_the_file_asks_for_it(called: Called, tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    path = tmp_path / "policy.toml"
+    text = path.read_text(encoding="utf-8")
+    for policy, kind, more in (
+        ("plan", PlanPolicy, None),
+        ("scout", Scout, "agent.npz"),
+        ("surveyor", Surveyor, "history.parquet"),
+    ):
+        path.write_text(text.replace('"auto"', f'"{policy}"'), encoding="utf-8")
+        assert called("worth", "cases.csv", "--policy", "policy.toml")[0] == 0
+        assert isinstance(Agent.from_file(tmp_path / "worth" / "policy.toml").policy, kind)
+        # What an earlier report needed is removed.
+        others = set(FILES) - {"history.parquet"}
+        found = {path.name for path in (tmp_path / "worth").iterdir()}
+        assert found - others == ({more} if more else set())
 
 
 def test_an_earlier_report_is_replaced_and_other_files_are_not(
@@ -660,7 +685,7 @@ def test_a_policy_that_was_asked_for_is_kept_with_a_warning_if_it_is_worse(
     assert "The policy of your policy.toml gained " in shown[True]
     assert Agent.from_file(tmp_path / "worth" / "policy.toml").policy.rounds == 120
     assert (tmp_path / "worth" / "agent.npz").exists()
-    # The recommendation is served again once nothing else is asked for.
+    # Surveyor is served once nothing else is asked for.
     plain = text.replace('policy = "ucb1"\n', "")
     (tmp_path / "policy.toml").write_text(plain, encoding="utf-8")
     assert called("worth", "cases.csv", "--policy", "policy.toml")[0] == 0
@@ -678,17 +703,27 @@ def test_the_backtest_can_be_left_out(called: Called, tmp_path: Path) -> None:
     written = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
     assert written["replay"] is None
     assert written["missing"] == []
+    assert written["served"] == "surveyor"
     code, shown = called("worth", "cases.csv", "--policy", "policy.toml", "--history", "1000")
     assert code != 0
     assert "history is 1,000, but of the 120 cases" in shown
 
 
-def test_an_interrupt_writes_what_is_finished(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("shown", "missing", "replayed"),
+    [
+        (b"Worth of", ["worth of features", "backtest"], False),
+        (b"Backtest of Surveyor", ["backtest of Surveyor"], True),
+    ],
+)
+def test_an_interrupt_writes_what_is_finished(
+    shown: bytes, missing: list[str], replayed: bool, tmp_path: Path
+) -> None:
     for name, options in (("cases.csv", ("--rows", "6000")), ("policy.toml", ("--policy",))):
-        shown = thrifty("example", "lending", *options, cwd=tmp_path)
-        (tmp_path / name).write_text(shown.stdout, encoding="utf-8")
+        printed = thrifty("example", "lending", *options, cwd=tmp_path).stdout
+        (tmp_path / name).write_text(printed, encoding="utf-8")
     command = [str(THRIFTY), "worth", "cases.csv", "--policy", "policy.toml"]
-    # The progress bar, which a terminal shows, tells when the verdict is finished.
+    # The progress bar, which a terminal shows, tells when a part begins.
     environment = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm"}
     with (
         (tmp_path / "progress").open("wb") as progress,
@@ -696,18 +731,43 @@ def test_an_interrupt_writes_what_is_finished(tmp_path: Path) -> None:
             command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=progress, env=environment
         ) as process,
     ):
-        wait_until(lambda: b"Worth of" in (tmp_path / "progress").read_bytes(), "the verdict")
+        wait_until(lambda: shown in (tmp_path / "progress").read_bytes(), "the part")
         process.send_signal(signal.SIGINT)
         words = process.communicate()[0].decode()
     assert process.returncode == 130, words
     assert "Follow the plan: " in words
-    assert "Interrupted: not finished are worth of features and backtest. Run the command" in words
+    assert f"Interrupted: not finished are {' and '.join(missing)}. Run the command" in words
     assert b"Stopped. The report has what was finished." in (tmp_path / "progress").read_bytes()
     found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
-    assert found["missing"] == ["worth of features", "backtest"]
+    assert found["missing"] == missing
     assert found["honest_gain_per_case"]["mean"] > 0
-    assert found["replay"] is None
-    assert isinstance(Agent.from_file(tmp_path / "worth" / "policy.toml").policy, PlanPolicy)
+    policies = found["replay"]["policies"] if replayed else []
+    names = [policy["policy"] for policy in policies]
+    assert ("Scout" in names, "Surveyor" in names) == (replayed, False)
+    assert isinstance(Agent.from_file(tmp_path / "worth" / "policy.toml").policy, Surveyor)
+
+
+def test_an_interrupt_of_a_compiled_function_is_an_interrupt(
+    called: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python may report Ctrl-C as SystemErrors, with the KeyboardInterrupt as the first cause."""
+    (tmp_path / "cases.csv").write_text(GOOD, encoding="utf-8")
+    assert called("init", "cases.csv")[0] == 0
+    nested = SystemError("a property returned a result with an exception set")
+    nested.__cause__ = KeyboardInterrupt()
+    causes: list[BaseException | None] = [nested, None]
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise SystemError("fit returned a result with an exception set") from causes.pop(0)
+
+    monkeypatch.setattr("thrifty.worth.evaluation.add_surveyor", interrupted)
+    code, words = called("worth", "cases.csv", "--policy", "policy.toml")
+    assert (code, "Missing: backtest of Surveyor." in words) == (130, True)
+    found = json.loads((tmp_path / "worth" / "worth.json").read_text(encoding="utf-8"))
+    assert found["missing"] == ["backtest of Surveyor"]
+    monkeypatch.setattr(sys, "argv", ["thrifty", "worth", "cases.csv", "--policy", "policy.toml"])
+    with pytest.raises(SystemError, match="returned a result"):  # any other one is a mistake
+        main()
 
 
 def test_a_table_without_target_and_prices_leads_to_init(called: Called, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from thrifty.errors import (
 )
 from thrifty.parameters import Whole, as_float, check_parameter, is_whole
 from thrifty.plans.cases import PastCases
+from thrifty.policies.auto import AUTO
 from thrifty.policy import Policy, show_policy
 from thrifty.policy_factory import (
     DEFAULT_KEEP,
@@ -52,11 +53,13 @@ class Agent:
     problem : Problem
         Features, actions and, if you have them, outcomes, prices and the range of rewards.
     policy : Policy, str or callable
-        Name of a policy, such as "scout", "ncc-ucrl2", "linucb" or "ucb1" (`thrifty list policies`
-        and `POLICIES` have all names), the class of a policy, or a policy made for the problem.
+        Name of a policy, such as "scout", "surveyor", "linucb" or "ucb1" (`thrifty list policies`
+        and `POLICIES` have all names), the class of a policy, or a policy made for the problem. By
+        default `thrifty.policies.auto.auto` chooses Scout or Surveyor, by what the problem
+        declares.
     history : path, DataFrame, mapping, PastCases or History, optional
         Past cases to learn from first, with a column for every feature (see `read_history`). Only
-        some policies can use them, such as "surveyor".
+        some policies can use them, such as "surveyor", which "auto" chooses then.
     target : str, optional
         Column of the history with the outcome of each case. By default its columns `action` and
         `reward` say what is known about the outcome.
@@ -98,7 +101,7 @@ class Agent:
     def __init__(
         self,
         problem: Problem,
-        policy: Policy | str | Callable[..., Policy] = "scout",
+        policy: Policy | str | Callable[..., Policy] = AUTO,
         *,
         history: Any = None,
         target: str | None = None,

@@ -52,7 +52,7 @@ def policy_from_name(
     make = chosen_maker(maker, problem, has_history=history is not None)
     if make is not maker and "horizon" not in parameter_names(make):
         given.pop("horizon", None)  # "auto" has chosen a policy that needs no horizon
-    require_parameters(make, given)
+    require_parameters(make, given, chosen=make is not maker)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
     scaled = scaled_parameters(make, problem, given)
     if history is not None:

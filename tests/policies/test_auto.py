@@ -1,18 +1,26 @@
 """Which policy "auto" chooses, and how it is saved."""
 
+import io
+import tomllib
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from history_learner import LENDING
 from thrifty import Agent
-from thrifty.environments import World
+from thrifty.environments import World, nursery
 from thrifty.errors import InvalidParameter
+from thrifty.examples import SYNTHETIC, example_csv, example_policy
+from thrifty.frames.reader import Table
 from thrifty.policies import POLICIES, Scout, Surveyor
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.registry import require_parameters
+from thrifty.policy_file import parse_policy_file
+from thrifty.policy_file.model import PolicySection
 from thrifty.problem import Feature, Problem
 from thrifty.simulation import simulate
+from thrifty.tables import read_cases
 
 HOME = Feature("home", ("rent", "own"))
 MANY = Feature("region", tuple(f"r{k}" for k in range(9)))
@@ -64,6 +72,33 @@ def test_a_saved_agent_is_what_it_became(tmp_path: Path) -> None:
     agent = Agent(lending(HOME), "auto", seed=1)
     agent.save(tmp_path / "agent.npz")
     assert isinstance(Agent.load(tmp_path / "agent.npz").policy, Scout)
+
+
+def test_auto_is_the_default() -> None:
+    assert isinstance(Agent(lending(HOME), seed=1).policy, Scout)
+    assert isinstance(Agent(LENDING, seed=1).policy, Surveyor)
+    assert isinstance(Agent(LENDING, policy="scout", seed=1).policy, Scout)
+    assert PolicySection(name="mine").policy == "auto"
+    with pytest.raises(InvalidParameter, match=r"Surveyor, which 'auto' .* 'recall'.*Name the pol"):
+        Agent(LENDING, recall=False)
+
+
+def test_nursery_is_for_scout() -> None:
+    worlds = (nursery.published(), nursery.shuffled(0), nursery.stationary(0), nursery.tuning())
+    for world in worlds:
+        assert chosen_by_auto(world.problem) is Scout
+    runs = [simulate(name, worlds[1], seeds=[3], workers=1) for name in ("auto", "scout")]
+    assert (runs[0].gains == runs[1].gains).all()
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_examples_of_tables_are_for_surveyor(name: str) -> None:
+    frame = pl.read_csv(io.StringIO(example_csv(name, 500, 1)), infer_schema=False)
+    cases = read_cases(Table(frame), parse_policy_file(tomllib.loads(example_policy(name))))
+    problem, free = cases.past_cases.problem, cases.past_cases.free
+    known = [column for column, is_free in zip(problem.feature_names, free, strict=True) if is_free]
+    assert chosen_by_auto(problem, free=known) is Surveyor
+    assert chosen_by_auto(problem, free=known, has_history=True) is Surveyor
 
 
 def test_auto_is_simulated_as_what_it_chooses() -> None:

@@ -115,6 +115,9 @@ def test_a_history_needs_a_folder() -> None:
 def test_auto_becomes_what_it_chooses(tmp_path: Path) -> None:
     plain = TEXT.replace('history = "cases.parquet"\n', "").replace('"learner"', '"auto"')
     assert spec_of(tmp_path, plain).policy == "surveyor"
+    assert spec_of(tmp_path, plain.replace('policy = "auto"\n', "")).policy == "surveyor"
+    with pytest.raises(InvalidSpec, match=r"Surveyor, which 'auto' .* 'recall'"):
+        spec_of(tmp_path, plain.replace("[table]", "recall = false\n[table]"))
     categories = plain.replace("edges = [20, 40]", 'levels = ["a", "b"]').replace(
         "edges = [500, 600]\nmissing = true", 'levels = ["a", "b"]'
     )

@@ -252,6 +252,14 @@ def test_a_store_of_release_0_1_accepts_its_files(name: str) -> None:
     assert DIGESTS[name] not in other.digests
 
 
+def test_a_policy_file_of_release_0_1_without_a_policy_is_for_scout() -> None:
+    text = (OLD / "worth.toml").read_text(encoding="utf-8")
+    plain = parse_policy_file(tomllib.loads(text.replace('policy = "scout"\n', "")))
+    assert plain == parse_policy_file(tomllib.loads(text))
+    assert plain.policy is not None
+    assert plain.policy.policy == "scout"
+
+
 def test_a_policy_file_of_release_0_1_gets_outcomes_and_one_notice() -> None:
     notices: list[str] = []
     spec = read_spec(OLD / "worth.toml", notify=notices.append)

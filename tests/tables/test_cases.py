@@ -12,6 +12,7 @@ import pytest
 
 from thrifty.agent import Agent
 from thrifty.errors import InvalidSpec, InvalidTable
+from thrifty.frames.history import HistoryFormat, read_history
 from thrifty.policy_file import (
     PolicyFile,
     build_spec,
@@ -22,6 +23,7 @@ from thrifty.policy_file import (
     to_toml,
 )
 from thrifty.rounds import Purchase
+from thrifty.surveyor.history import History
 from thrifty.tables import Cases, complete_policy_file, level_of, read_cases, read_table
 from thrifty.tables.cases import CaseOrder
 from thrifty.tables.rewards import build_rewards
@@ -277,7 +279,7 @@ def test_completed_policy_file_codes_values_in_the_same_way(tmp_path: Path) -> N
     )
     read = read_policy_file(path)
     assert read.policy is not None
-    assert (read.policy.name, read.policy.policy, read.policy.seed) == ("my-cases", "scout", 4)
+    assert (read.policy.name, read.policy.policy, read.policy.seed) == ("my-cases", "auto", 4)
     assert read.policy.agent == "agent.npz"
     spec = build_spec(complete_policy_file(cases, name="my cases.csv", seed=4, agent=None))
     assert spec.problem == cases.problem
@@ -466,3 +468,68 @@ def test_a_live_agent_takes_dates_gaps_and_new_categories() -> None:
         case = agent.observe(case, values=dict.fromkeys(case.buy, "never seen"))
     assert case.action in problem.actions
     agent.tell(case, outcome="repaid")
+
+
+def test_a_history_table_is_coded_as_the_cases_were() -> None:
+    """`read_history` reads the same codes and outcomes from what worth writes."""
+    rng = np.random.default_rng(1)
+    n = 300
+    day = np.datetime64("2024-01-01") + rng.integers(0, 400, n)
+    table = pl.DataFrame(
+        {
+            "few": rng.integers(0, 4, n).astype(float),
+            "amount": [f"€ {k // 10}.{k % 10:03d},50" if k % 7 else "k.A." for k in range(n)],
+            "gap": [None if k % 5 == 0 else float(k % 90) for k in range(n)],
+            "flag": (rng.random(n) < 0.5),
+            "agrees": np.where(rng.random(n) < 0.5, "ja", "nein"),
+            "when": day,
+            "written": [f"{k % 28 + 1:02d}.{k % 12 + 1:02d}.2024" for k in range(n)],
+            "period": day,
+            "rare": [f"r{int(k**0.5)}" for k in range(n)],
+            "code": pl.Series(rng.integers(0, 3, n)),
+            "zone": [" north " if k % 3 else "?" for k in range(n)],
+            "unused": ["x"] * n,
+            "result": [None if k % 50 == 0 else k % 2 for k in range(n)],
+        }
+    )
+    features: list[dict[str, Any]] = [
+        {"name": name, "price": 0.01}
+        for name in ("few", "gap", "flag", "agrees", "when", "written", "rare", "zone")
+    ]
+    features += [
+        {"name": "amount", "price": 0.02, "absent": ["k.A."]},
+        {"name": "code", "kind": "category", "free": True},
+        {
+            "name": "period",
+            "kind": "date",
+            "price": 0.01,
+            "edges": ["2024-07-01"],
+            "levels": ["early", "late"],
+        },
+    ]
+    file = parse_policy_file({"table": {"target": "result"}, "features": features})
+    cases = read_cases(table, file, seed=2)
+    found = cases.history_table()
+    assert set(found.columns) == {*cases.past_cases.problem.feature_names, "result"}
+    written = complete_policy_file(
+        cases, name="cases", seed=1, agent=None, problem=cases.past_cases.problem
+    )
+    formats = HistoryFormat(
+        absent={section.name: section.absent for section in written.features},
+        periods={s.name: s.edge_values for s in written.features if s.by_period},
+    )
+    history = read_history(
+        found,
+        cases.past_cases.problem,
+        target="result",
+        free=cases.past_cases.free,
+        table_format=formats,
+    )
+    expected = History.from_past_cases(cases.past_cases)
+    np.testing.assert_array_equal(history.codes, expected.codes)
+    np.testing.assert_array_equal(history.possible, expected.possible)
+    np.testing.assert_array_equal(history.settled, expected.settled)
+    assert history.notes == ()
+    # A part of the cases has its own rows.
+    part = cases.subset(np.array([5, 3]))
+    assert part.history_table().equals(found[[5, 3]])

@@ -4,6 +4,7 @@ import io
 import tomllib
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,9 +20,18 @@ from thrifty.plans.nested import NestedGains, nested_gains
 from thrifty.policies import LinUCB
 from thrifty.policy import Policy
 from thrifty.policy_file import from_prices, parse_policy_file
+from thrifty.policy_file.model import PolicySection
 from thrifty.problem import Problem
 from thrifty.tables import Cases, read_cases
-from thrifty.worth.backtest import Strategy, block_mean, change_points, run_backtest
+from thrifty.worth.backtest import (
+    SURVEYOR_PARTS,
+    Strategy,
+    add_surveyor,
+    block_mean,
+    change_points,
+    run_backtest,
+    surveyor_parameters,
+)
 from thrifty.worth.evaluation import Evaluation, evaluate, evaluate_in_steps
 from thrifty.worth.files import as_json
 from thrifty.worth.halves import learn_halves, split_half
@@ -206,7 +216,7 @@ def test_backtest_thins_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
     halves = learn_halves(cases.past_cases, 1)
     backtest = run_backtest(cases, learn(cases.past_cases), halves, 1)
     assert (backtest.every, backtest.cases.n_cases) == (3, 834)
-    assert backtest.agent.policy.rounds == 834
+    assert backtest.agent is None
     scout, hindsight = backtest.result(Strategy.SCOUT), backtest.result(Strategy.HINDSIGHT)
     assert scout.runs == 3
     assert scout.purchase_rates is not None
@@ -226,16 +236,18 @@ def test_surveyor_learns_from_the_first_cases_before_the_others(
     monkeypatch.setattr("thrifty.worth.backtest.Surveyor", surveyor)
     cases, parts = example_cases("triage", 400, 1), []
     past = cases.past_cases
-    learnt, halves = learn(past), learn_halves(past, 1)
-    for n in (100, 0):
-        backtest = run_backtest(cases, learnt, halves, 1, lambda: parts.append(1), history=n)
+    others = run_backtest(cases, learn(past), learn_halves(past, 1), 1, lambda: parts.append(1))
+    assert len(parts) == 3
+    assert not others.has_surveyor
+    for history, n in ((100, 100), (None, 80), (0, 0)):
+        backtest = add_surveyor(others, 1, lambda: parts.append(1), history=history)
         result = backtest.result(Strategy.SURVEYOR)
         np.testing.assert_allclose(result.costs, past.cost(range(len(past.looks))))
         first = backtest.result(Strategy.EVERYTHING).rewards[:n]
         np.testing.assert_allclose(result.rewards[:n], first)
         assert set(np.unique(result.rewards)) <= set(past.rewards.ravel())
-    assert given == [(100, 300), (0, 400)]
-    assert len(parts) == 8
+    assert given == [(100, 300), (80, 320), (0, 400)]
+    assert len(parts) == 3 + 3 * SURVEYOR_PARTS
     assert strategy_lines(backtest)[3].startswith("Surveyor: learns models")
 
 
@@ -246,7 +258,7 @@ def test_the_backtest_can_be_left_out() -> None:
     assert evaluation.backtest is None
     assert evaluation.missing == ()
     assert shares[-1] == pytest.approx(1.0)
-    assert not evaluation.serves_learning
+    assert evaluation.served == "surveyor"
 
 
 def test_a_history_has_to_leave_cases() -> None:
@@ -282,7 +294,8 @@ def test_verdict_lines(triage: Evaluation) -> None:
     interval = f"({over.low:.2f} to {over.high:.2f})"
     assert f"that is {over.mean:.2f} {interval} more than buying nothing" in lines[0]
     assert "more than buying everything" in lines[0]
-    assert any(line.startswith("Learning policy (Scout), over 6,000 cases: ") for line in lines)
+    for name in ("Surveyor", "Scout"):
+        assert any(line.startswith(f"Learning policy ({name}), over 6,000 cases") for line in lines)
     assert "Plans are learnt from 6,000 cases; " in "\n".join(lines)
     assert triage.has_drifted
     assert any(line.startswith("Outcomes changed over time: ") for line in lines)
@@ -300,7 +313,11 @@ def test_verdict_lines(triage: Evaluation) -> None:
 def test_parts_come_one_after_the_other() -> None:
     seen = [step.missing for step in evaluate_in_steps(informative_cases(1, 100))]
     parts = ("halves of the cases", "price curve", "worth of features", "backtest")
-    assert list(dict.fromkeys(seen)) == [parts[k:] for k in range(5)]
+    assert list(dict.fromkeys(seen)) == [
+        *(parts[k:] for k in range(4)),
+        ("backtest of Surveyor",),
+        (),
+    ]
     first = next(evaluate_in_steps(informative_cases(1, 100)))
     assert any(line.startswith("Interrupted: not finished are halves") for line in warnings(first))
     assert as_json(first)["replay"] is None
@@ -332,32 +349,62 @@ def test_split_half_gains_are_honest() -> None:
     assert abs(np.mean(gains) - 0.5) < 4 * 0.5 / np.sqrt(200 * 10) + 0.02
 
 
-def with_gains(evaluation: Evaluation, over: float) -> Evaluation:
-    """Return the evaluation as if Scout gained this much more than the recommendation."""
+def with_gains(evaluation: Evaluation, **more: float) -> Evaluation:
+    """Return the evaluation as if strategies gained this much more than Surveyor."""
     backtest = evaluation.backtest
     assert backtest is not None
-    gains = evaluation.nested.gains[evaluation.recommended] + over
-    gains = gains + 0.01 * np.resize([-1.0, 1.0, 2.0, -2.0], gains.size)
+    base = backtest.result(Strategy.SURVEYOR).gains
+    noise = 0.01 * np.resize([-1.0, 1.0, 2.0, -2.0], base.size)
     results = tuple(
-        replace(result, rewards=gains, costs=np.zeros(gains.size))
-        if result.strategy is Strategy.SCOUT
+        replace(result, rewards=base + more[result.strategy.name] + noise, costs=np.zeros(400))
+        if result.strategy.name in more
         else result
         for result in backtest.results
     )
-    return replace(evaluation, backtest=replace(backtest, results=results, agent_gains=gains))
+    return replace(evaluation, backtest=replace(backtest, results=results))
 
 
-def test_scout_is_served_only_if_it_is_significantly_better(informative: Evaluation) -> None:
-    assert not with_gains(informative, 0.0).serves_learning
-    worse = with_gains(informative, -2.0)
-    assert not worse.serves_learning
-    assert not any("policy.toml serves" in line for line in warnings(worse))
-    better = with_gains(informative, 2.0)
-    assert better.serves_learning
-    assert (
-        "Scout gained 2.0000 per case more in the backtest than the recommendation, because it "
-        "keeps learning. policy.toml serves Scout."
-    ) in warnings(better)
+def test_surveyor_is_served_with_a_warning_if_it_was_worse(informative: Evaluation) -> None:
+    better = with_gains(informative, PLAN=-2.0, FIXED=-2.0, SCOUT=-2.0)
+    equal = with_gains(informative, PLAN=0.0, FIXED=0.0, SCOUT=0.0)
+    for evaluation in (better, equal):
+        assert evaluation.served == "surveyor"
+        assert not any("policy.toml serves" in line for line in warnings(evaluation))
+    for kind, words in (("PLAN", "the plan"), ("FIXED", "the fixed set")):
+        worse = with_gains(informative, **{"PLAN": 0.0, "FIXED": 0.0, "SCOUT": 0.0, kind: 2.0})
+        assert worse.served == "surveyor"
+        (line,) = (line for line in warnings(worse) if "policy.toml serves" in line)
+        start = f"Surveyor gained 2.0000 per case less in the backtest than {words} that"
+        assert line.startswith(start)
+        assert 'set `policy = "plan"` in [policy]' in line
+    worse = with_gains(informative, PLAN=0.0, FIXED=0.0, SCOUT=2.0)
+    (line,) = (line for line in warnings(worse) if "policy.toml serves" in line)
+    assert line.startswith("Scout gained 2.0000 per case more in the backtest than Surveyor.")
+
+
+def test_what_policy_toml_serves(informative: Evaluation) -> None:
+    def with_policy(**keys: Any) -> Evaluation:
+        file = informative.cases.policy_file.replace(policy=PolicySection(name="mine", **keys))
+        return replace(informative, cases=replace(informative.cases, policy_file=file))
+
+    assert with_policy().served == "surveyor"
+    assert with_policy(policy="surveyor", horizon=50).served == "surveyor"
+    assert with_policy(policy="plan").served == informative.recommended
+    for name in ("scout", "linucb"):
+        kept = with_policy(policy=name)
+        assert (kept.served, kept.keeps_policy) == (name, True)
+        # A policy that has not been trained is not served.
+        assert replace(kept, backtest=None).served == "surveyor"
+
+
+def test_the_policy_file_gives_surveyor_its_parameters() -> None:
+    cases = informative_cases(1, 100)
+    own: dict[str, Any] = {"name": "mine", "horizon": 33, "max_loss": 0.5}
+    assert surveyor_parameters(PolicySection(**own)) == {"horizon": 33, "max_loss": 0.5}
+    own = {"name": "mine", "recall": False}
+    scouts = cases.policy_file.replace(policy=PolicySection(**own))
+    with pytest.raises(InvalidParameter, match="Surveyor, which 'auto' has chosen, has no param"):
+        next(evaluate_in_steps(replace(cases, policy_file=scouts)))
 
 
 def test_every_feature_that_is_not_bought_is_named_and_strategies_are_explained() -> None:

@@ -47,7 +47,8 @@ def worth(
         typer.Option(
             min=0,
             metavar="N",
-            help="Add Surveyor to the backtest, which learns from the first N cases first.",
+            help="In the backtest Surveyor learns from the first N cases first (default: a fifth "
+            "of them).",
         ),
     ] = None,
     no_replay: Annotated[
@@ -62,8 +63,8 @@ def worth(
 ) -> None:
     """Decide what to buy: give past cases and prices, get a verdict and an HTML report.
 
-    Writes worth.html, worth.json, policy.toml and plan.json to OUT, and agent.npz if a learning
-    policy is served. After Ctrl-C the finished parts are written.
+    Writes worth.html, worth.json, policy.toml and plan.json to OUT, and history.parquet, the cases
+    that policy.toml learns from. After Ctrl-C the finished parts are written.
 
     Example: thrifty worth cases.csv --policy policy.toml
     """
@@ -109,12 +110,24 @@ def _evaluate(cases: Cases, seed: int, history: int | None, *, replay: bool) -> 
                 cases, seed=seed, history=history, replay=replay, on_progress=on_progress
             ):
                 pass
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not _is_interrupt(error):
+            raise
         if evaluation is None:
             typer.echo("Stopped before the first result; nothing was written.", err=True)
             raise typer.Exit(130) from None
     assert evaluation is not None
     return evaluation
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Return True for Ctrl-C, also if it came while a compiled function returned its result.
+
+    Python then reports a SystemError, or several, that come from the KeyboardInterrupt.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _next_step(evaluation: Evaluation, policy: Path) -> str:

@@ -15,6 +15,8 @@ from thrifty.problem import Problem
 from thrifty.seeds import Seed
 from thrifty.surveyor.history import History
 
+AUTO = "auto"
+"""Name in the registry, and the default of `Agent` and of policy.toml."""
 MAX_LEVELS = 8
 """Scout keeps a table of cells: a feature with more levels has too few cases in each."""
 MAX_CELLS = 5_000
@@ -29,11 +31,15 @@ def auto(
     seed: Seed = None,
     **parameters: Any,
 ) -> Policy:
-    """Make a Scout or a Surveyor, whichever suits the problem.
+    """Make a Scout or a Surveyor, whichever suits the problem: the default of `Agent`.
 
-    Surveyor is chosen if the problem declares outcomes and prices, and if there is a history, a
-    feature is ordered or has more than 8 levels, or there are more than 5,000 combinations of
-    levels. Otherwise Scout is chosen. The policy is saved as what it is.
+    Surveyor is chosen if both of these hold, and Scout otherwise:
+
+    1. The problem declares outcomes with rewards, and a price for every feature that is not free.
+    2. There is a history, an ordered feature (a number or a date), a feature with more than 8
+       levels, or there are more than 5,000 combinations of levels.
+
+    The policy is saved as what it is.
 
     Parameters
     ----------

@@ -148,14 +148,23 @@ def parameter_names(make: Callable[..., Policy]) -> list[str]:
     return sorted(names - {"problem", "seed", "truth"})
 
 
-def require_parameters(make: Callable[..., Policy], params: Mapping[str, Any]) -> None:
-    """Raise `InvalidParameter` for a parameter that the policy does not have."""
+def require_parameters(
+    make: Callable[..., Policy], params: Mapping[str, Any], *, chosen: bool = False
+) -> None:
+    """Raise `InvalidParameter` for a parameter that the policy does not have.
+
+    With `chosen`, "auto" has chosen the policy, and the message says so.
+    """
     known = parameter_names(make)
     for name in params:
         if name not in known:
+            which, remedy = "the policy", ""
+            if chosen:
+                which = f"{getattr(make, '__name__', make)}, which 'auto' has chosen,"
+                remedy = " Name the policy that you want, such as 'scout' or 'surveyor'."
             raise InvalidParameter(
-                f"the policy has no parameter {name!r}: its parameters are "
-                f"{', '.join(known) or 'none'}."
+                f"{which} has no parameter {name!r}: its parameters are "
+                f"{', '.join(known) or 'none'}.{remedy}"
             )
 
 

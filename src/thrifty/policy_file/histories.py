@@ -14,16 +14,14 @@ import numpy as np
 
 from thrifty.errors import InvalidSpec
 from thrifty.policies import policy_named
-from thrifty.policies.auto import chosen_by_auto
-from thrifty.policies.registry import POLICIES, parameter_names
+from thrifty.policies.auto import AUTO, chosen_by_auto
+from thrifty.policies.registry import POLICIES, parameter_names, require_parameters
 from thrifty.policy_factory import pack_policy, policy_from_name, saved_policy_name
 from thrifty.policy_file.model import PolicyFile, PolicySection
 from thrifty.problem import Problem
 
 if TYPE_CHECKING:
     from thrifty.surveyor.history import History
-
-AUTO = "auto"
 
 
 def read_policy_history(
@@ -125,6 +123,7 @@ def chosen_policy(
     parameters = section.parameters
     if "horizon" not in known:
         parameters.pop("horizon", None)  # Scout needs no horizon
+    require_parameters(policy_named(name), parameters, chosen=True)
     return name, parameters
 
 

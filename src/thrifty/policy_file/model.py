@@ -34,6 +34,7 @@ from thrifty.features import (
 )
 from thrifty.outcomes import Outcomes, RewardRange
 from thrifty.parameters import as_float
+from thrifty.policies.auto import AUTO
 from thrifty.prices import Bundle, Group, PriceList
 from thrifty.specification import DEFAULT_TENANT, WEEK
 
@@ -172,7 +173,7 @@ class PolicySection(Section):
     model_config = ConfigDict(extra="allow")
 
     name: AddressPart
-    policy: Name = "scout"
+    policy: Name = AUTO
     seed: Annotated[int, BeforeValidator(_whole(0, 2**53))] = 0
     agent: Name | None = None
     history: Name | None = None

@@ -187,7 +187,11 @@ def _from_old_policy(content: Mapping[str, Any], rewards: Mapping[str, Any]) -> 
         for action, row in zip(actions or (), table, strict=True)
     }
     kept = {key: value for key, value in rewards.items() if key not in ("outcomes", "table")}
-    return {**content, "rewards": kept, "outcomes": {"names": names, "rewards": rows}}
+    new = {**content, "rewards": kept, "outcomes": {"names": names, "rewards": rows}}
+    if isinstance(content.get("policy"), dict):
+        # The default of release 0.1, so that its stores accept the file.
+        new["policy"] = {"policy": "scout", **content["policy"]}
+    return new
 
 
 def _table(value: Any, key: str) -> dict[str, Any]:

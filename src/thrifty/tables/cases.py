@@ -81,6 +81,32 @@ class CaseOrder:
 
 
 @dataclass(frozen=True, eq=False)
+class RawCases:
+    """The values of the cases as they are in the table.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The columns of the features, in the order of the table.
+    rows : ndarray
+        Row of every case, (T,).
+    """
+
+    frame: pl.DataFrame
+    rows: NDArray[np.intp]
+
+    def table(self) -> pl.DataFrame:
+        """Return the values in the order of the cases.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for every case.
+        """
+        return self.frame[self.rows]
+
+
+@dataclass(frozen=True, eq=False)
 class Cases:
     """T past cases in the order in which they are replayed.
 
@@ -115,6 +141,8 @@ class Cases:
         columns of a bundle are separate features.
     columns : tuple of Coding
         How each feature of `past_cases` is coded.
+    raw : RawCases
+        The columns of `past_cases` before they are coded.
     """
 
     features: tuple[TableFeature, ...]
@@ -131,6 +159,7 @@ class Cases:
     policy_file: PolicyFile
     past_cases: PastCases
     columns: tuple[Coding, ...]
+    raw: RawCases
 
     @property
     def n_cases(self) -> int:
@@ -242,7 +271,20 @@ class Cases:
             varying_prices={i: column[rows] for i, column in self.varying_prices.items()},
             times=None if self.times is None else tuple(self.times[k] for k in rows.tolist()),
             past_cases=self.past_cases.subset(rows),
+            raw=RawCases(self.raw.frame, self.raw.rows[rows]),
         )
+
+    def history_table(self) -> pl.DataFrame:
+        """Return the cases as a table that `read_history` reads for `past_cases.problem`.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns of the features as they are in the table, and the target with the names of
+            the outcomes, in the order of the cases.
+        """
+        outcomes = pl.Series(self.target, self.rewards.outcomes, dtype=pl.String)
+        return self.raw.table().with_columns(outcomes[self.outcomes.astype(np.int64)])
 
     def replay(self) -> Replay:
         """Return the cases as an environment.
@@ -335,6 +377,7 @@ class _CaseReader:
         coded = [self._encode_offer(offer, rows) for offer in offers]
         groups = tuple(list_groups(self.file, offers))
         self._note_unused_columns(offers)
+        columns = tuple(coding for offer in coded for _, coding in offer.columns)
         return Cases(
             features=tuple(offer.feature for offer in coded),
             codes=np.stack([offer.codes for offer in coded]),
@@ -351,7 +394,8 @@ class _CaseReader:
             notes=tuple(self.notes),
             policy_file=self.file.with_table(target=self.target),
             past_cases=build_past_cases(coded, groups, outcomes[rows], rewards),
-            columns=tuple(coding for offer in coded for _, coding in offer.columns),
+            columns=columns,
+            raw=RawCases(self.frame.select([coding.name for coding in columns]), rows),
         )
 
     def _encode_offer(self, offer: Offer, rows: NDArray[np.intp]) -> CodedOffer:

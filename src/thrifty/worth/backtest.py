@@ -6,9 +6,9 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,11 @@ from thrifty.plans.refitting import MIN_TO_LEARN, TENTHS, refitted_actions
 from thrifty.plans.tree import Decisions, PlanTree
 from thrifty.playing import play
 from thrifty.policies import NCCUCRL2, Scout, Surveyor
+from thrifty.policies.auto import AUTO
 from thrifty.policies.compiled import CompiledPolicy
+from thrifty.policies.registry import require_parameters
 from thrifty.policies.scout import ScoutEvent
+from thrifty.policy_factory import scaled_parameters
 from thrifty.policy_file.model import PolicySection
 from thrifty.seeds import generator
 from thrifty.tables.cases import Cases
@@ -47,6 +50,10 @@ FIRST_PART = 0.2
 BLOCKS = 50
 MIN_STRETCH = 20
 """Least number of cases between two changes of a price."""
+SURVEYOR_PARTS = 50
+"""Number of parts in which the cases are replayed to Surveyor, to show progress."""
+SURVEYOR, PLAN = "surveyor", "plan"
+"""Names of policies in policy.toml."""
 HINDSIGHT_PER_TENTH = 2
 """Number of sets that look best in a tenth of the cases and are tried there."""
 
@@ -144,9 +151,9 @@ class Backtest:
         Number of cases in the first part.
     hindsight : tuple of HindsightChoice
         What was best in each tenth of the cases.
-    agent : Agent
-        The policy that the policy file asks for, or Scout, after all cases.
-    agent_gains : array of float
+    agent : Agent, optional
+        The policy that the policy file asks for after all cases, if it is not Surveyor or a plan.
+    agent_gains : array of float, optional
         What that policy gained in every case.
     """
 
@@ -159,8 +166,13 @@ class Backtest:
     fixed_set: LookSet
     n_first: int
     hindsight: tuple[HindsightChoice, ...]
-    agent: Agent
-    agent_gains: Floats
+    agent: Agent | None = None
+    agent_gains: Floats | None = None
+
+    @property
+    def has_surveyor(self) -> bool:
+        """True if Surveyor has been replayed."""
+        return any(result.strategy is Strategy.SURVEYOR for result in self.results)
 
     def result(self, strategy: Strategy) -> StrategyResult:
         """Return the result of a strategy."""
@@ -177,13 +189,10 @@ def run_backtest(
     halves: Halves,
     seed: int,
     on_part: Callable[[], None] = lambda: None,
-    *,
-    history: int | None = None,
 ) -> Backtest:
-    """Run every strategy on the cases in their order; `on_part` is called three times.
+    """Run every strategy but Surveyor on the cases in their order; `on_part` is called three times.
 
-    With `history`, Surveyor is run too, and `on_part` is called once more. Surveyor learns from
-    this number of cases first.
+    `add_surveyor` runs Surveyor, which takes longest.
     """
     every = math.ceil(cases.n_cases / MAX_REPLAYED)
     if every > 1:
@@ -216,16 +225,12 @@ def run_backtest(
     ]
     sets = [(), learnt.fixed.used, learnt.plan.used, first.fixed.used]
     hindsight, choices = _hindsight(past, learnt, candidates, sets, seed)
-    on_part()
-    surveyors = []
-    if history is not None:
-        surveyors.append(_surveyor_result(past, history // every, seed, everything))
-        on_part()
     agent, agent_gains = _trained_agent(cases, scouts[0], scout, seed)
+    on_part()
     return Backtest(
         cases=cases,
         every=every,
-        results=(plan, fixed, scout, *surveyors, ncc, everything, nothing, hindsight),
+        results=(plan, fixed, scout, ncc, everything, nothing, hindsight),
         events=scouts[0].events,
         price_changes=tuple(_find_price_changes(cases)),
         plan=first.plan,
@@ -238,24 +243,29 @@ def run_backtest(
 
 
 def asks_for_policy(section: PolicySection | None) -> bool:
-    """Return True if a policy file asks for a policy of its own choice.
+    """Return True if a policy file asks for a policy other than Surveyor or a plan."""
+    return section is not None and section.policy not in (AUTO, SURVEYOR, PLAN)
 
-    `thrifty init` writes "scout" or "auto" without parameters, and an earlier report wrote a plan.
-    """
-    if section is None or section.policy == "plan":
-        return False
-    return section.policy not in ("scout", "auto") or bool(section.parameters)
+
+def surveyor_parameters(section: PolicySection | None) -> dict[str, Any]:
+    """Return the parameters that a policy file gives Surveyor, amounts in money."""
+    if section is None or section.policy not in (AUTO, SURVEYOR):
+        return {}
+    require_parameters(Surveyor, section.parameters, chosen=section.policy == AUTO)
+    return section.parameters
 
 
 def _trained_agent(
     cases: Cases, scout: Scout, result: StrategyResult, seed: int
-) -> tuple[Agent, Floats]:
+) -> tuple[Agent, Floats] | tuple[None, None]:
     """Return the policy that the policy file asks for after all cases, and its gains by case.
 
     Scout with its default parameters has played the cases already.
     """
     section = cases.policy_file.policy
     if section is None or not asks_for_policy(section):
+        return None, None
+    if section.policy == "scout" and not section.parameters:
         return Agent(cases.problem, scout), result.gains
     agent = Agent(cases.problem, section.policy, seed=seed, **section.parameters)
     if isinstance(agent.policy, CompiledPolicy):
@@ -267,18 +277,56 @@ def _trained_agent(
     return agent, rewards - costs
 
 
+def add_surveyor(
+    backtest: Backtest,
+    seed: int,
+    on_part: Callable[[], None] = lambda: None,
+    *,
+    history: int | None = None,
+) -> Backtest:
+    """Run Surveyor on the cases, too; `on_part` is called `SURVEYOR_PARTS` times.
+
+    Surveyor learns from the first `history` cases of the table first. By default these are the
+    cases from which the plan and the fixed set are learnt, so that the three can be compared.
+    """
+    cases = backtest.cases.past_cases
+    n_history = backtest.n_first if history is None else history // backtest.every
+    surveyor = _surveyor_result(
+        cases,
+        min(n_history, cases.n_cases - MIN_STRETCH),
+        scaled_parameters(
+            Surveyor, cases.problem, surveyor_parameters(backtest.cases.policy_file.policy)
+        ),
+        seed,
+        backtest.result(Strategy.EVERYTHING),
+        on_part,
+    )
+    after = [result.strategy for result in backtest.results].index(Strategy.SCOUT) + 1
+    results = (*backtest.results[:after], surveyor, *backtest.results[after:])
+    return replace(backtest, results=results)
+
+
 def _surveyor_result(
-    cases: PastCases, n_history: int, seed: int, everything: StrategyResult
+    cases: PastCases,
+    n_history: int,
+    parameters: dict[str, Any],
+    seed: int,
+    everything: StrategyResult,
+    on_part: Callable[[], None],
 ) -> StrategyResult:
     """Buy everything in the first cases, then go on learning from what they teach."""
     rows = np.arange(cases.n_cases)
     history = cases.subset(rows[:n_history]) if n_history else None
-    rest = cases.subset(rows[n_history:])
-    policy = Surveyor(cases.problem, history=history, horizon=rest.n_cases, seed=seed)
-    run = play(policy, replay_of(rest))
+    given = {"horizon": cases.n_cases - n_history, **parameters}
+    policy = Surveyor(cases.problem, history=history, seed=seed, **given)
     rewards, costs = everything.rewards.copy(), everything.costs.copy()
-    rewards[n_history:] = rest.rewards[run.actions, rest.outcomes]
-    costs[n_history:] = run.costs * cases.problem.rewards.span
+    for part in np.array_split(rows[n_history:], SURVEYOR_PARTS):
+        if part.size:
+            stream = cases.subset(part)
+            run = play(policy, replay_of(stream))
+            rewards[part] = stream.rewards[run.actions, stream.outcomes]
+            costs[part] = run.costs * cases.problem.rewards.span
+        on_part()
     start = f"buys everything in the first {n_history:,} cases, then " if n_history else ""
     description = f"{start}learns models of the outcome, and plans again as cases come in"
     return StrategyResult(Strategy.SURVEYOR, description, rewards, costs)

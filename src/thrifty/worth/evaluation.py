@@ -16,12 +16,18 @@ from thrifty.plans.refitting import TENTHS
 from thrifty.plans.tree import PlanTree
 from thrifty.tables.cases import Cases
 from thrifty.worth.backtest import (
+    MAX_REPLAYED,
+    PLAN,
+    SURVEYOR,
+    SURVEYOR_PARTS,
     Backtest,
     Strategy,
+    add_surveyor,
     asks_for_policy,
     block_mean,
     require_history,
     run_backtest,
+    surveyor_parameters,
 )
 from thrifty.worth.halves import (
     Halves,
@@ -36,10 +42,13 @@ from thrifty.worth.selection import Estimate, Floats, Kind, recommend
 OnProgress = Callable[[str, float], None]
 """Called with what is being done and the share of the work that is finished, from 0 to 1."""
 
-LEARNING, BREAK_EVEN, PRICE_CURVE, BACKTEST_PART = 1.0, 0.3, 0.4, 0.5
+LEARNING, BREAK_EVEN, PRICE_CURVE, BACKTEST_PART = 1.0, 0.1, 0.3, 1.0
 """Rough times of the parts, as multiples of the time that learning from all cases takes."""
 BACKTEST_PARTS = 3
-"""Number of parts of the backtest; Surveyor is one more."""
+"""Number of parts of the backtest without Surveyor."""
+SURVEYOR_PER_CASE = 0.0005
+"""Rough time that Surveyor needs for a case of the backtest, in the same unit."""
+SURVEYOR_PART = "backtest of Surveyor"
 DIFFERENT_TENTH = 2.81
 """Standard errors beyond which one of ten tenths differs: 95% for all ten together."""
 
@@ -182,23 +191,40 @@ class Evaluation:
 
     @property
     def agent_over_recommended(self) -> Estimate | None:
-        """The same for the policy that the policy file asks for, or Scout."""
-        return None if self.backtest is None else self._over_recommended(self.backtest.agent_gains)
+        """The same for the policy that the policy file asks for; None if that is Surveyor."""
+        if self.backtest is None or self.backtest.agent_gains is None:
+            return None
+        return self._over_recommended(self.backtest.agent_gains)
+
+    @property
+    def served(self) -> str:
+        """What policy.toml serves: the name of a learning policy, or the recommendation.
+
+        That is Surveyor, unless the policy file asks for a plan or for another policy. Without a
+        backtest such a policy has not been trained, and Surveyor is served.
+        """
+        section = self.cases.policy_file.policy
+        if section is not None and section.policy == PLAN:
+            return self.recommended
+        if section is not None and self.keeps_policy:
+            return section.policy
+        return SURVEYOR
 
     @property
     def keeps_policy(self) -> bool:
-        """True if the policy that the policy file asks for is served."""
+        """True if the policy that the policy file asks for was trained and is served."""
         return self.backtest is not None and asks_for_policy(self.cases.policy_file.policy)
 
     @property
-    def serves_learning(self) -> bool:
-        """True if a learning policy is served, not the recommendation.
+    def surveyor_over(self) -> Mapping[Strategy, Estimate]:
+        """How much more Surveyor gains in the backtest than plan, fixed set and Scout.
 
-        That is the policy that the policy file asks for; otherwise Scout, if it gains significantly
-        more in the backtest than the recommendation does.
+        It is empty if Surveyor has not been replayed.
         """
-        scout = self.scout_over_recommended
-        return self.keeps_policy or (scout is not None and scout.is_above_zero)
+        if self.backtest is None or not self.backtest.has_surveyor:
+            return {}
+        others = (Strategy.PLAN, Strategy.FIXED, Strategy.SCOUT)
+        return {other: self.backtest.difference(Strategy.SURVEYOR, other) for other in others}
 
     @property
     def is_learning_worse(self) -> bool:
@@ -277,7 +303,7 @@ def evaluate(
         Random seed.
     history : int, optional
         Number of cases that Surveyor learns from before the others are replayed to it. By default
-        Surveyor is not in the backtest.
+        a fifth of them, from which the plan and the fixed set of the backtest are learnt, too.
     replay : bool
         False leaves out the backtest.
     on_progress : callable
@@ -312,7 +338,7 @@ def evaluate_in_steps(
         Random seed.
     history : int, optional
         Number of cases that Surveyor learns from before the others are replayed to it. By default
-        Surveyor is not in the backtest.
+        a fifth of them, from which the plan and the fixed set of the backtest are learnt, too.
     replay : bool
         False leaves out the backtest.
     on_progress : callable
@@ -325,13 +351,12 @@ def evaluate_in_steps(
     """
     past = cases.past_cases
     require_history(history, past.n_cases)
+    surveyor_parameters(cases.policy_file.policy)  # refused now, not after minutes
     n_folds = n_outer_folds(past.n_cases)
-    n_replayed = 0 if not replay else BACKTEST_PARTS + (history is not None)
+    surveyor_time = SURVEYOR_PER_CASE * min(past.n_cases, MAX_REPLAYED)
+    backtest_time = BACKTEST_PART * BACKTEST_PARTS + surveyor_time if replay else 0.0
     progress = _Progress(
-        LEARNING * (1 + n_folds + 2)
-        + PRICE_CURVE
-        + BREAK_EVEN * len(past.looks)
-        + BACKTEST_PART * n_replayed,
+        LEARNING * (1 + n_folds + 2) + PRICE_CURVE + BREAK_EVEN * len(past.looks) + backtest_time,
         on_progress,
     )
     progress.start("Learning from all cases (slower the first time)")
@@ -368,11 +393,14 @@ def evaluate_in_steps(
         return
     progress.start("Backtest")
     backtest = run_backtest(
-        cases,
-        learnt,
-        halves,
+        cases, learnt, halves, seed, on_part=lambda: progress.advance(BACKTEST_PART)
+    )
+    yield replace(evaluation, backtest=backtest, missing=(SURVEYOR_PART,))
+    progress.start("Backtest of Surveyor")
+    backtest = add_surveyor(
+        backtest,
         seed,
-        on_part=lambda: progress.advance(BACKTEST_PART),
+        on_part=lambda: progress.advance(surveyor_time / SURVEYOR_PARTS),
         history=history,
     )
     yield replace(evaluation, backtest=backtest, missing=())

@@ -1,4 +1,4 @@
-"""Write the report: worth.json, worth.html, policy.toml, plan.json and the trained agent."""
+"""Write the report: worth.json, worth.html, policy.toml, plan.json and what policy.toml needs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,20 @@ from thrifty.policy_file.model import PolicySection
 from thrifty.policy_file.writing import DEADLINE_COMMENT
 from thrifty.tables.cases import Cases
 from thrifty.tables.completion import AGENT, POLICY, complete_policy_file, policy_name
-from thrifty.worth.backtest import Backtest, Strategy, StrategyResult
+from thrifty.worth.backtest import (
+    SURVEYOR,
+    Backtest,
+    Strategy,
+    StrategyResult,
+    surveyor_parameters,
+)
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.page import html_report
 from thrifty.worth.selection import Estimate
 from thrifty.worth.verdict import verdict_lines, worth_estimate
 
-JSON, PAGE, PLAN = "worth.json", "worth.html", "plan.json"
-FILES = (JSON, PAGE, POLICY, PLAN, AGENT)
+JSON, PAGE, PLAN, HISTORY = "worth.json", "worth.html", "plan.json", "history.parquet"
+FILES = (JSON, PAGE, POLICY, PLAN, HISTORY, AGENT)
 SCHEMA = 2
 
 
@@ -87,8 +93,8 @@ def write_report(evaluation: Evaluation, folder: Path, *, name: str, command: st
     Returns
     -------
     list of Path
-        Paths of worth.json, worth.html, policy.toml and plan.json, and of agent.npz if a learning
-        policy is served.
+        Paths of worth.json, worth.html, policy.toml and plan.json. Also that of history.parquet if
+        Surveyor is served, or of agent.npz if another learning policy is.
 
     Raises
     ------
@@ -104,36 +110,59 @@ def write_report(evaluation: Evaluation, folder: Path, *, name: str, command: st
         POLICY: to_toml(_policy_file(evaluation, name), _comments(evaluation)),
         PLAN: plan + "\n",
     }
-    agent = evaluation.backtest.agent if evaluation.backtest is not None else None
     paths = [folder / file for file in texts]
     with ExitStack() as stack:
         drafts = [stack.enter_context(atomic_write(path, make_folder=True)) for path in paths]
         for draft, text in zip(drafts, texts.values(), strict=True):
             draft.write_text(text, encoding="utf-8")
-        if agent is not None and evaluation.serves_learning:
-            agent.save(stack.enter_context(atomic_write(folder / AGENT)))
-            paths.append(folder / AGENT)
-    if not evaluation.serves_learning:
-        # An earlier report may have served a learning policy.
-        (folder / AGENT).unlink(missing_ok=True)
+        learnt = _learnt_file(evaluation)
+        if learnt is not None:
+            _write_learnt(evaluation, stack.enter_context(atomic_write(folder / learnt)))
+            paths.append(folder / learnt)
+    for file in (HISTORY, AGENT):
+        if file != learnt:
+            # An earlier report may have served another policy.
+            (folder / file).unlink(missing_ok=True)
     return paths
+
+
+def _learnt_file(evaluation: Evaluation) -> str | None:
+    """Return the file that the learning policy starts from, or None if a plan is served."""
+    if evaluation.served == SURVEYOR:
+        return HISTORY
+    return AGENT if evaluation.keeps_policy else None
+
+
+def _write_learnt(evaluation: Evaluation, path: Path) -> None:
+    if evaluation.served == SURVEYOR:
+        evaluation.cases.history_table().write_parquet(path)
+        return
+    assert evaluation.backtest is not None
+    assert evaluation.backtest.agent is not None
+    evaluation.backtest.agent.save(path)
 
 
 def _policy_file(evaluation: Evaluation, name: str) -> PolicyFile:
     """Return a policy file that serves a learning policy, or the recommended plan."""
     cases, seed = evaluation.cases, evaluation.seed
-    if evaluation.serves_learning:
+    if evaluation.keeps_policy:
         return complete_policy_file(cases, name=name, seed=seed)
     file = complete_policy_file(
         cases, name=name, seed=seed, agent=None, problem=cases.past_cases.problem
     )
     given = cases.policy_file.policy or PolicySection(name=policy_name(name))
-    keys: dict[str, Any] = {"name": given.name, "tenant": given.tenant, "seed": seed, "plan": PLAN}
-    return file.model_copy(update={"policy": PolicySection(policy="plan", **keys)})
+    keys: dict[str, Any] = {"name": given.name, "tenant": given.tenant, "seed": seed}
+    if evaluation.served == SURVEYOR:
+        keys |= {"policy": SURVEYOR, "history": HISTORY, **surveyor_parameters(given)}
+    else:
+        keys |= {"policy": "plan", "plan": PLAN}
+    return file.model_copy(update={"policy": PolicySection(**keys)})
 
 
 def _comments(evaluation: Evaluation) -> Comments:
-    if evaluation.serves_learning:
+    if evaluation.served == SURVEYOR:
+        what = "Surveyor, which first learns from the cases of the report."
+    elif evaluation.keeps_policy:
         what = "a policy that has learnt from past cases."
     else:
         what = f"the recommendation ({evaluation.recommended}), carried out as it is."
@@ -142,7 +171,8 @@ def _comments(evaluation: Evaluation) -> Comments:
         if evaluation.keeps_policy and evaluation.is_learning_worse
         else "Run it with: thrifty serve policy.toml"
     )
-    return Comments((f"Written by `thrifty worth`: {what}", advice), DEADLINE_COMMENT)
+    inline = {"policy.history": "the cases; keep it in the folder of this file"}
+    return Comments((f"Written by `thrifty worth`: {what}", advice), DEADLINE_COMMENT | inline)
 
 
 def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
@@ -201,7 +231,7 @@ def as_json(evaluation: Evaluation, command: str = "") -> dict[str, Any]:
         "outcomes": list(rewards.outcomes),
         "rewards": rewards.by_action,
         "search": {"sets": len(evaluation.learnt.bank.sets), "cases": evaluation.n_cases_learnt},
-        "served": "learning policy" if evaluation.serves_learning else evaluation.recommended,
+        "served": evaluation.served,
         "replay": evaluation.backtest and _backtest(evaluation, evaluation.backtest),
     }
     return to_json_value(content)  # type: ignore[no-any-return]
@@ -257,11 +287,10 @@ def _backtest(evaluation: Evaluation, backtest: Backtest) -> dict[str, Any]:
         "cases": backtest.cases.n_cases,
         "every": backtest.every,
         "policies": [_result(evaluation, result) for result in backtest.results],
-        "scout_more_than": {
-            result.strategy.value: asdict(backtest.difference(Strategy.SCOUT, result.strategy))
-            for result in backtest.results
-            if result.strategy is not Strategy.SCOUT
-        },
+        "scout_more_than": _more_than(backtest, Strategy.SCOUT),
+        "surveyor_more_than": _more_than(backtest, Strategy.SURVEYOR)
+        if backtest.has_surveyor
+        else None,
         "fixed_set": evaluation.look_names(backtest.fixed_set),
         "first_part": backtest.n_first,
         "hindsight": [
@@ -273,6 +302,15 @@ def _backtest(evaluation: Evaluation, backtest: Backtest) -> dict[str, Any]:
             for event in backtest.events
         ],
         "price_changes": [change._asdict() for change in backtest.price_changes],
+    }
+
+
+def _more_than(backtest: Backtest, strategy: Strategy) -> dict[str, Any]:
+    """Return how much more a strategy gains per case than each of the others."""
+    return {
+        result.strategy.value: asdict(backtest.difference(strategy, result.strategy))
+        for result in backtest.results
+        if result.strategy is not strategy
     }
 
 

@@ -13,7 +13,7 @@ from thrifty.plans.printing import format_plan, purchase_price
 from thrifty.plans.refitting import TENTHS
 from thrifty.tables.cases import Cases
 from thrifty.tables.scaffold import PLACEHOLDER_PRICE
-from thrifty.worth.backtest import Backtest, Strategy
+from thrifty.worth.backtest import SURVEYOR, Backtest, Strategy
 from thrifty.worth.evaluation import Evaluation
 from thrifty.worth.money import MoneyFormat, display_name, join_names
 from thrifty.worth.selection import Estimate
@@ -260,18 +260,22 @@ def _learning(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
     backtest = evaluation.backtest
     if backtest is None:
         return []
-    n_first = f"{backtest.n_first:,}"
+    learning = [Strategy.SURVEYOR] if backtest.has_surveyor else []
+    return [_compare_learning(backtest, policy, money) for policy in (*learning, Strategy.SCOUT)]
+
+
+def _compare_learning(backtest: Backtest, policy: Strategy, money: MoneyFormat) -> str:
+    """Compare a learning policy with strategies that do not learn which features to buy."""
+    n_cases = backtest.cases.n_cases
     compared = [
-        _compare(backtest.difference(Strategy.SCOUT, other), backtest.cases.n_cases, money, name)
+        _compare(backtest.difference(policy, other), n_cases, money, name)
         for other, name in (
             (Strategy.EVERYTHING, "buying everything"),
-            (Strategy.FIXED, f"the fixed set chosen on the first {n_first} cases"),
+            (Strategy.FIXED, f"the fixed set chosen on the first {backtest.n_first:,} cases"),
             (Strategy.PLAN, "the plan learnt on them"),
         )
     ]
-    return [
-        f"Learning policy (Scout), over {backtest.cases.n_cases:,} cases: {'; '.join(compared)}."
-    ]
+    return f"Learning policy ({policy}), over {n_cases:,} cases: {'; '.join(compared)}."
 
 
 def _compare(difference: Estimate, n_cases: int, money: MoneyFormat, other: str) -> str:
@@ -363,22 +367,41 @@ def _best_choices_over_time(evaluation: Evaluation) -> list[str]:
 
 
 def _served(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
-    """Return what to know about what policy.toml serves, if it is not the recommendation."""
+    """Return what to know about the learning policy that policy.toml serves."""
+    if evaluation.served == SURVEYOR:
+        return _served_surveyor(evaluation, money)
     over = evaluation.agent_over_recommended
-    if over is None or not evaluation.serves_learning:
-        return []
-    if not evaluation.keeps_policy:
-        return [
-            f"Scout gained {money.money(over.mean)} per case more in the backtest than the "
-            "recommendation, because it keeps learning. policy.toml serves Scout."
-        ]
-    if not evaluation.is_learning_worse:
+    if over is None or not evaluation.is_learning_worse:
         return []
     return [
         f"The policy of your policy.toml gained {money.money(-over.mean)} per case less in the "
         "backtest than the recommendation. policy.toml serves it because you asked for it: remove "
-        "`policy` and its parameters from [policy] to serve the recommendation."
+        "`policy` and its parameters from [policy] to serve Surveyor, or set `policy = "
+        '"plan"` to serve the recommendation.'
     ]
+
+
+def _served_surveyor(evaluation: Evaluation, money: MoneyFormat) -> list[str]:
+    """Return what was significantly better in the backtest than Surveyor, and how to serve it."""
+    lines, over = [], evaluation.surveyor_over
+    fixed = {name: over[name] for name in (Strategy.PLAN, Strategy.FIXED) if name in over}
+    better = min(fixed, key=lambda name: fixed[name].mean, default=None)
+    if better is not None and fixed[better].is_below_zero:
+        what = "the plan" if better is Strategy.PLAN else "the fixed set"
+        lines.append(
+            f"Surveyor gained {money.money(-fixed[better].mean)} per case less in the backtest "
+            f"than {what} that it is compared with. policy.toml serves Surveyor, which adapts to "
+            'changes: set `policy = "plan"` in [policy] of your policy.toml to serve the '
+            "recommendation as it is."
+        )
+    scout = over.get(Strategy.SCOUT)
+    if scout is not None and scout.is_below_zero:
+        lines.append(
+            f"Scout gained {money.money(-scout.mean)} per case more in the backtest than Surveyor. "
+            'policy.toml serves Surveyor: set `policy = "scout"` in [policy] of your policy.toml '
+            "to serve Scout."
+        )
+    return lines
 
 
 def strategy_lines(backtest: Backtest) -> list[str]:
