@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.plans.bank import Bank
 from thrifty.plans.cases import Floats, Integers, LookSet, PastCases
 from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict

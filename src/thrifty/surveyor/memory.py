@@ -41,11 +41,11 @@ class KeptCases(NamedTuple):
     def since(self, number: int) -> KeptCases:
         """Return the cases from a number on."""
         start = int(np.searchsorted(self.numbers, number))
-        return KeptCases(*(array[start:] for array in self))
+        return self._make(array[start:] for array in self)
 
     def copy(self) -> KeptCases:
         """Return the same cases in arrays of their own."""
-        return KeptCases(*(array.copy() for array in self))
+        return self._make(array.copy() for array in self)
 
     def to_state(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return the arrays, their names with a prefix."""
@@ -54,7 +54,7 @@ class KeptCases(NamedTuple):
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]], prefix: str) -> KeptCases:
         """Return what `to_state` described."""
-        return cls(*(state[f"{prefix}_{name}"] for name in cls._fields))
+        return cls._make(state[f"{prefix}_{name}"] for name in cls._fields)
 
 
 class CaseMemory:
@@ -82,7 +82,7 @@ class CaseMemory:
     @property
     def cases(self) -> KeptCases:
         """The cases, in arrays that change with the memory."""
-        return KeptCases(*(array[: self.size] for array in self._arrays))
+        return KeptCases._make(array[: self.size] for array in self._arrays)
 
     def count_since(self, number: int) -> int:
         """Return how many of the cases have this number or a larger one."""
@@ -113,7 +113,7 @@ class CaseMemory:
         """
         if self.size == self.capacity:
             self._forget(self.capacity - int(KEPT_SHARE * self.capacity))
-        case = (codes, settled, possible, number, chance)
+        case: tuple[Any, ...] = (codes, settled, possible, number, chance)
         for array, value in zip(self._arrays, case, strict=True):
             array[self.size] = value
         self.size += 1
