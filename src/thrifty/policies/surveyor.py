@@ -54,7 +54,7 @@ MAX_COMPLETE = MAX_PARTIAL = 6_000
 """Number of cases that are remembered: those in which everything was bought, and the others."""
 FIRST_ROWS = 40
 """Number of complete cases from which the first models are learnt."""
-MORE_ROWS, MORE_ROWS_WITHOUT_PLAN = 1.4, 1.15
+MORE_ROWS, MORE_ROWS_WITHOUT_PLAN = 1.2, 1.15
 """A plan is searched for again when there are this many times as many complete cases."""
 MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
@@ -563,9 +563,7 @@ class Surveyor(Policy):
         self._count_surplus(observation, values, action, constant, possible, money)
         if self.account is not None:
             self.account = self.account.after(observation.total_cost * self._span)
-        if self.knowledge is not None and self.ledger.record.is_disproved:
-            self.ledger.drop_plan()
-            self._use(self.knowledge.without_purchases())
+        self._check_plan()
         if self.knowledge is not None:
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
@@ -605,6 +603,18 @@ class Surveyor(Policy):
             advantage = trust * float(values[action] - values[constant])
         surplus = advantage - observation.total_cost * self._span
         self.ledger.add(surplus, is_known=is_known, is_plan=_is_plan(observation.purpose))
+
+    def _check_plan(self) -> None:
+        """Give the plan up if it has lost, and explore more if it earns less than expected."""
+        if self.knowledge is None or not self.knowledge.buys:
+            return
+        record = self.ledger.record
+        if record.is_disproved:
+            self.ledger.drop_plan()
+            self._use(self.knowledge.without_purchases())
+        elif record.falls_short(self.knowledge.gain - self.knowledge.nothing_gain):
+            self.ledger.record = PlanRecord()
+            self._exploration.resume(self.rounds, self._rows_since_change())
 
     def _watch(self, probabilities: Floats, action: int, possible: Bools, reward: float) -> None:
         """Look for a change, and begin again after one."""

@@ -15,11 +15,12 @@ FIRST_SHARE = 0.06
 """Share of the headroom of all cases that may be spent at first."""
 SHARE_AFTER_CHANGE = 1 / 3
 """The same after a change, as a share of the first time."""
-FEWEST_ROWS, MOST_ROWS = 60, 300
-"""The first phase ends at twice the number of complete cases of the first plan, within these."""
+FEWEST_ROWS, MOST_ROWS, USUAL_HORIZON = 60, 300, 8_000
+"""The first phase ends at twice the number of complete cases of the first plan, within these if
+there are 8,000 cases in all; the limits grow with the power 2/3 of that number."""
 TRICKLE = 0.1
 TRICKLE_SHARE = 0.1
-OPTIMISM = 2.0
+OPTIMISM = 3.0
 """Standard errors, roughly, by which a model may get better with more cases."""
 
 
@@ -80,6 +81,19 @@ class Exploration:
         self.is_first, self.share = True, FIRST_SHARE * SHARE_AFTER_CHANGE
         self.spent, self.start, self.planned_rows = 0.0, now, 0
 
+    def resume(self, now: int, n_rows: int) -> None:
+        """Explore as at first again, because the plan earns less than it should.
+
+        Parameters
+        ----------
+        now : int
+            Number of the case.
+        n_rows : int
+            Number of complete cases since the last change, to which half as many are added.
+        """
+        self.restart(now)
+        self.planned_rows = max(3 * n_rows // 4, 1)
+
     def skip_first(self, n_rows: int) -> None:
         """Begin with the second phase, because past cases are known.
 
@@ -125,7 +139,8 @@ class Exploration:
         if not self.is_first:
             return False
         if has_plan and not self.planned_rows:
-            self.planned_rows = min(max(n_rows, FEWEST_ROWS), MOST_ROWS)
+            growth = (self.horizon / USUAL_HORIZON) ** (2 / 3)
+            self.planned_rows = int(min(max(n_rows, growth * FEWEST_ROWS), growth * MOST_ROWS))
         is_confirmed = is_clear and n_rows >= 2 * self.planned_rows
         if not is_confirmed and can_go_on and self.spent < self._first_budget(headroom):
             return False

@@ -156,7 +156,7 @@ class PlanFit:
             seed=seed,
             one_purchase=settings.one_purchase,
             accepted=settings.accepted,
-            present=None if self.knowledge is None else self.knowledge.plan,
+            present=None if self.knowledge is None else self.knowledge.candidate,
             budget=settings.budget,
         )
         n_rare = cases.n_cases - int(np.bincount(cases.outcomes).max())

@@ -33,6 +33,8 @@ class Knowledge:
     ----------
     nothing, plan, everything : PlanTree
         Act without buying; what to do; buy everything and act.
+    candidate : PlanTree
+        The best plan that was found, even if it does not seem good enough to be carried out.
     frequencies : array of float, shape (O,)
         Frequencies of the outcomes.
     leaf_frequencies : tuple of array
@@ -61,6 +63,7 @@ class Knowledge:
     nothing: PlanTree
     plan: PlanTree
     everything: PlanTree
+    candidate: PlanTree
     frequencies: Floats
     leaf_frequencies: tuple[Floats, ...]
     gain: float
@@ -108,6 +111,7 @@ class Knowledge:
             "nothing": plan_to_dict(self.nothing),
             "plan": plan_to_dict(self.plan),
             "everything": plan_to_dict(self.everything),
+            "candidate": plan_to_dict(self.candidate),
             "frequencies": self.frequencies.tolist(),
             "leaf_frequencies": [row.tolist() for row in self.leaf_frequencies],
             "ladder": [rung.to_dict() for rung in self.ladder],
@@ -121,6 +125,7 @@ class Knowledge:
             nothing=plan_from_dict(plain["nothing"]),
             plan=plan_from_dict(plain["plan"]),
             everything=plan_from_dict(plain["everything"]),
+            candidate=plan_from_dict(plain["candidate"]),
             frequencies=np.array(plain["frequencies"]),
             leaf_frequencies=tuple(map(np.array, plain["leaf_frequencies"])),
             ladder=tuple(map(Rung.from_dict, plain.get("ladder", ()))),
@@ -159,7 +164,7 @@ def learn_plans(
     accepted : float
         Standard errors by which a plan must seem better than buying nothing.
     present : PlanTree, optional
-        The present plan, which stays unless a better one is found.
+        The best plan found before, which stays unless a better one is found.
     budget : float, optional
         Average spend per case that is allowed. If the plan spends more, plans that spend less are
         learnt too.
@@ -181,7 +186,7 @@ def learn_plans(
         candidates.append((_refitted(present, bank), _gains(present, bank)))
     plan, planned = max(candidates, key=lambda candidate: float(candidate[1].mean()))
     mean, error = _mean(planned - plain)
-    is_better = bool(plan.used) and mean > accepted * error
+    candidate, is_better = plan, bool(plan.used) and mean > accepted * error
     if not is_better:
         plan, planned, error = nothing, plain, 0.0
     every_look = tuple(range(len(cases.looks)))
@@ -192,6 +197,7 @@ def learn_plans(
         nothing=nothing,
         plan=plan,
         everything=learnt.everything,
+        candidate=candidate,
         frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
         leaf_frequencies=tuple(_leaf_frequencies(plan, bank.cases)),
         gain=float(planned.mean()),

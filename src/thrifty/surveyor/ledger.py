@@ -65,6 +65,16 @@ class PlanRecord:
         """True if the plan has clearly lost."""
         return self._is_evidence and self.mean < -DISPROVED * self.error
 
+    def falls_short(self, expected: float) -> bool:
+        """Return True if the plan has clearly earned less than half of what was expected.
+
+        Parameters
+        ----------
+        expected : float
+            Expected surplus per case.
+        """
+        return self._is_evidence and self.mean + DISPROVED * self.error < 0.5 * expected
+
     @property
     def _is_evidence(self) -> bool:
         """True if there are enough cases, hardly any of which was only estimated."""

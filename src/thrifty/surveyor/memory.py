@@ -41,11 +41,13 @@ class KeptCases(NamedTuple):
     def since(self, number: int) -> KeptCases:
         """Return the cases from a number on."""
         start = int(np.searchsorted(self.numbers, number))
-        return self._make(array[start:] for array in self)
+        later: list[Any] = [array[start:] for array in self]
+        return KeptCases(*later)
 
     def copy(self) -> KeptCases:
         """Return the same cases in arrays of their own."""
-        return self._make(array.copy() for array in self)
+        copies: list[Any] = [array.copy() for array in self]
+        return KeptCases(*copies)
 
     def to_state(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return the arrays, their names with a prefix."""
@@ -54,7 +56,7 @@ class KeptCases(NamedTuple):
     @classmethod
     def from_state(cls, state: Mapping[str, NDArray[Any]], prefix: str) -> KeptCases:
         """Return what `to_state` described."""
-        return cls._make(state[f"{prefix}_{name}"] for name in cls._fields)
+        return cls(*(state[f"{prefix}_{name}"] for name in cls._fields))
 
 
 class CaseMemory:
@@ -82,7 +84,8 @@ class CaseMemory:
     @property
     def cases(self) -> KeptCases:
         """The cases, in arrays that change with the memory."""
-        return KeptCases._make(array[: self.size] for array in self._arrays)
+        filled: list[Any] = [array[: self.size] for array in self._arrays]
+        return KeptCases(*filled)
 
     def count_since(self, number: int) -> int:
         """Return how many of the cases have this number or a larger one."""
