@@ -130,7 +130,13 @@ class FitWorker:
         self._stop()
 
     def _run(self, fit: Fit) -> bytes:
-        content = pickle.dumps(fit)
+        try:
+            content = pickle.dumps(fit)
+        except Exception as error:
+            raise FitFailed(
+                f"fit {fit.number} cannot be sent to another process ({error!r}), so the policy "
+                "keeps its models: let the fit contain only what can be pickled."
+            ) from error
         for _ in range(_MAX_ATTEMPTS):
             process = self._started()
             assert process.stdin is not None

@@ -99,7 +99,7 @@ def open_case(spec: PolicySpec, model: Model, case: str, new: NewCase, info: Req
 def opening_body(
     spec: PolicySpec, model: Model, case: str, new: NewCase, at: int
 ) -> dict[str, Any]:
-    """Return the body of an opening, which depends on the rounds learnt and the case alone."""
+    """Return the body of an opening, which depends on the model's version and the case alone."""
     known = Observation.from_free(spec.problem, free_codes(spec.problem, new.free))
     available = action_mask(spec.problem, new.available)
     decision = model.decide(known, step=0, available=available, case=case)
@@ -311,7 +311,7 @@ def _event(
         kind=kind,
         at=info.at,
         body=body,
-        basis=None if model is None else model.rounds_learnt,
+        basis=None if model is None else model.version,
         key=info.key,
         request=info.request,
     )
