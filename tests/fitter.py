@@ -93,7 +93,7 @@ class Fitter(Policy):
         self._actions = np.append(self._actions, action)[-MEMORY:]
         self._rewards = np.append(self._rewards, reward)[-MEMORY:]
         self._waits += 1
-        if self._waits >= self._every and self._due is None or reward == 0:
+        if (self._waits >= self._every and self._due is None) or reward == 0:
             self._prepare()
 
     def _prepare(self) -> None:

@@ -100,7 +100,9 @@ def test_the_worker_gives_the_result_of_a_fit() -> None:
 def test_a_fit_that_fails_is_reported_and_the_worker_goes_on() -> None:
     worker = FitWorker()
     try:
-        with pytest.raises(FitFailed, match=r"(?s)fit 4 has failed.*the models are too large") as raised:
+        with pytest.raises(
+            FitFailed, match=r"(?s)fit 4 has failed.*the models are too large"
+        ) as raised:
             worker.submit(BrokenFit()).result(LIMIT)
         assert "correct the policy" in str(raised.value)
         with pytest.raises(FitFailed, match="died 3 times"):

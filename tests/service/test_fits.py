@@ -26,7 +26,7 @@ from thrifty.service.audit import audit, fold_log, read_policy_log
 from thrifty.service.engine import Engine
 from thrifty.service.events import FITTED, Event
 from thrifty.service.export import export, exported_events
-from thrifty.service.fit_events import digest, fitted, fits_id
+from thrifty.service.fit_events import digest, fits_id, fitted
 from thrifty.service.replay import replay
 from thrifty.service.stores import open_store
 from waiting import until, wait_until

@@ -110,6 +110,7 @@ def opening_body(
         **_purchase_body(spec, model, decision.places, decision),
         "deadline": _deadline(spec, at),
         **({} if decision.action is None else _action_body(spec, decision)),
+        **_fits_body(model),
     }
 
 
@@ -175,7 +176,7 @@ def next_decision(
         body = {**_action_body(spec, decision), "purpose": decision.purpose}
         if decision.reasons is not None:
             body["reasons"] = reasons_as_json(decision)
-    return {**body, "deadline": case.deadline}
+    return {**body, "deadline": case.deadline, **_fits_body(model)}
 
 
 def reward(
@@ -265,6 +266,11 @@ def _action_body(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
         "action": spec.problem.actions[decision.action],
         "action_values": to_json_value(decision.action_values),
     }
+
+
+def _fits_body(model: Model) -> dict[str, int]:
+    """Return how many fits were applied before, for policies that have fits."""
+    return {"fits": model.fits_applied} if model.fits_applied else {}
 
 
 def _report_body(

@@ -169,6 +169,19 @@ class Notice(TypedDict):
     feature: str | None
 
 
+class StatusResponse(TypedDict):
+    """What a policy does at the moment, with amounts in money.
+
+    `status` is what the policy reports, such as what exploring has cost; it is empty for policies
+    that report nothing. `plan` is the plan in use, as nested boxes.
+    """
+
+    policy: str
+    unit: str
+    status: dict[str, Any]
+    plan: dict[str, Any] | None
+
+
 class ActivityResponse(TypedDict):
     """Data for the dashboard: sums over time, notices, open cases and late rewards."""
 
