@@ -152,9 +152,9 @@ class Bank:
             Rewards in money, the mean over repeats; the model has not seen the case.
         """
         if looks not in self._rewards:
-            table, outcomes = self.cases.rewards, self.cases.outcomes
+            table, every_case = self.cases.rewards, np.arange(self.cases.n_cases)
             found = [
-                table[(probabilities @ table.T).argmax(axis=1), outcomes]
+                self.cases.action_rewards[every_case, (probabilities @ table.T).argmax(axis=1)]
                 for probabilities in self.probabilities(looks)
             ]
             self._rewards[looks] = np.mean(found, axis=0)

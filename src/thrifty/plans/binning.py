@@ -81,7 +81,7 @@ class Binning:
 
 def _advantage(cases: PastCases) -> NDArray[np.float64]:
     """Return how much better the best constant action is than the best other one, by case."""
-    rewards = cases.rewards[:, cases.outcomes]
+    rewards = cases.action_rewards.T
     best = int(rewards.mean(axis=1).argmax())
     advantage: NDArray[np.float64] = rewards[best] - np.delete(rewards, best, axis=0).max(axis=0)
     return advantage

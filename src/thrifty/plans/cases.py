@@ -111,6 +111,9 @@ class PastCases:
         True for features that are known before buying.
     price_columns : mapping
         Price in every case, (T,), of the features and bundles whose price varies, by name.
+    estimates : array of float, shape (T, A), optional
+        Estimated reward in money of every action in every case, where some outcomes are not known
+        and were filled in. Gains are measured by it. By default, rewards follow from outcomes.
 
     Examples
     --------
@@ -131,6 +134,7 @@ class PastCases:
     outcomes: Integers
     free: Bools
     price_columns: Mapping[str, Floats] = field(default_factory=lambda: _NO_COLUMNS)
+    estimates: Floats | None = None
 
     @property
     def n_cases(self) -> int:
@@ -147,6 +151,13 @@ class PastCases:
                 "is unknown: give `outcomes` with the reward of each action."
             )
         return table.table
+
+    @cached_property
+    def action_rewards(self) -> Floats:
+        """Reward in money of every action in every case, or its estimate, shape (T, A)."""
+        if self.estimates is not None:
+            return self.estimates
+        return np.ascontiguousarray(self.rewards[:, self.outcomes].T)
 
     @cached_property
     def looks(self) -> tuple[Look, ...]:
@@ -218,4 +229,5 @@ class PastCases:
             codes=self.codes[rows],
             outcomes=self.outcomes[rows],
             price_columns={name: prices[rows] for name, prices in self.price_columns.items()},
+            estimates=None if self.estimates is None else self.estimates[rows],
         )

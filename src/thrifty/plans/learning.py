@@ -102,7 +102,7 @@ class Learnt:
         new = _new(option.looks, owned)
         if option.action is None:
             return Leaf(new, self.bank.rule(option.looks), len(rows), gain)
-        values = cases.rewards[:, cases.outcomes[rows]].mean(axis=1)
+        values = cases.action_rewards[rows].mean(axis=0)
         # The chosen action may be a hair below the best one on these few cases.
         values[option.action] = values.max()
         return Leaf(new, ActionRule(option.action, values), len(rows), gain)

@@ -74,7 +74,7 @@ class Options:
         chosen = tuple(sorted(set(sets), key=lambda looks: (len(looks), looks)))
         cases = bank.cases
         models = [bank.rewards(looks) - costs.total(looks) for looks in chosen]
-        constants = list(cases.rewards[:, cases.outcomes])
+        constants = list(cases.action_rewards.T)
         return cls(chosen, np.ascontiguousarray(np.stack([*models, *constants], axis=1)), costs)
 
     @property

@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.errors import DamagedFile
+from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.parameters import Optional, Real, Whole
 from thrifty.plans.booster import ModelRule
 from thrifty.plans.cases import Look, PastCases, list_looks
-from thrifty.plans.steps import Step, explain_step
-from thrifty.plans.tree import Leaf, walk
+from thrifty.plans.files import plan_to_dict
+from thrifty.plans.printing import format_plan
+from thrifty.plans.steps import Step
+from thrifty.plans.tree import ActionRule, Leaf, walk
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 from thrifty.surveyor.drift import ChangeDetector
 from thrifty.surveyor.exploration import Exploration, headroom, optimistic_headroom
+from thrifty.surveyor.fit import FitResult, FitSettings, PlanFit
+from thrifty.surveyor.frequencies import OutcomeCounts
 from thrifty.surveyor.history import History
-from thrifty.surveyor.knowledge import (
-    Knowledge,
-    complete_outcomes,
-    learn_plans,
-    refit_models,
-)
+from thrifty.surveyor.knowledge import Knowledge
 from thrifty.surveyor.labels import OutcomeTable, planning_problem
 from thrifty.surveyor.ledger import Ledger, PlanRecord
 from thrifty.surveyor.memory import CaseMemory
-from thrifty.surveyor.old_cases import share_of_old_cases
-from thrifty.surveyor.partial_bank import PartialCases
+from thrifty.surveyor.reasons import (
+    explain_caution,
+    explain_exploring,
+    explain_following,
+    explain_start,
+)
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 FOLLOW, EXPLORE, CAUTION = 1, 2, 3
 """Purposes of purchases: carry out the plan, look at everything, or lose nothing more."""
@@ -50,16 +51,23 @@ MORE_ROWS, MORE_ROWS_WITHOUT_PLAN = 1.4, 1.15
 """A plan is searched for again when there are this many times as many complete cases."""
 MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
-PLAN_ROWS, PLAN_RARE = 150, 15
-"""A plan needs this many complete cases, or this many with an outcome that is not the usual one."""
+ACCEPTED = 1.0
+"""Standard errors by which a plan must seem better than buying nothing, as long as exploring
+goes on. Once it cannot go on, a plan is tried if it seems better at all."""
+CLEAR = 2.0
+"""Standard errors by which a plan must seem better than buying nothing for exploring to end."""
 INFORMATIVE = 0.05
 """An action is tried for its label if it resolves this share of the uncertainty more."""
+LEAST_CHANCE = 0.2
+"""Smallest probability of an informative action in a case in which everything was bought."""
 SMALL_GAP = 0.02
 """A difference of this share of the range of rewards is small."""
 DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
-LOSS_SHARE = 0.025
+LOSS_SHARE = 0.022
 """Default of the largest loss, as a share of the headroom of all cases."""
+EXPLORING_SHARE = 0.75
+"""Share of the largest loss at which exploring stops. The rest is for trying plans."""
 COUNTS_KEPT = 20.0
 """Number of cases that the frequencies of outcomes count after a change."""
 PRICE_MEMORY = 0.02
@@ -84,7 +92,7 @@ class Surveyor(Policy):
         Number of cases over which exploring has to pay.
     max_loss : float, optional
         How far the total gain may fall below that of the best constant action before Surveyor
-        takes that action only. By default 2.5% of the headroom of `horizon` cases: the difference
+        takes that action only. By default 2.2% of the headroom of `horizon` cases: the difference
         between perfect foresight and the best constant action.
     max_steps : int, optional
         1 if a case may have only one purchase. By default there may be any number.
@@ -117,6 +125,7 @@ class Surveyor(Policy):
     """
 
     stepwise = True
+    fits_beside = False
     allowed = {
         "horizon": Whole(1),
         "max_loss": Optional(Real(0)),
@@ -147,13 +156,15 @@ class Surveyor(Policy):
         self._complete = CaseMemory(n, n_outcomes, MAX_COMPLETE)
         self._partial = CaseMemory(n, n_outcomes, MAX_PARTIAL)
         self._free: Bools | None = None
+        self._looks: tuple[Look, ...] = list_looks(self._planning, np.zeros(n, np.bool_))
         self._paid = np.full(n, np.nan)
-        self._counts = np.zeros(n_outcomes)
+        self._counts = OutcomeCounts.empty(n_outcomes)
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
         self.ledger = Ledger()
         self.changes: list[int] = []
         self._planned_rows = self._fitted_at = self._fits = 0
+        self._due: PlanFit | None = None
         self._seed = int(self.rng.integers(2**31))
         self._use(None)
         if history is not None:
@@ -162,18 +173,17 @@ class Surveyor(Policy):
     @property
     def headroom(self) -> float:
         """What information may still bring per case, in money."""
-        full = headroom(self._frequencies(), self._table.table)
+        full = headroom(self._counts.frequencies, self._table.table)
         if self.knowledge is None:
             return full
-        rare = float(self._counts.sum() - self._counts.max())
-        return optimistic_headroom(full, self.knowledge.informed_gain, rare)
+        return optimistic_headroom(full, self.knowledge.informed_gain, self._counts.n_rare)
 
     @property
     def max_loss(self) -> float:
         """How far the total gain may fall below that of the best constant action, in money."""
         if self._max_loss is not None:
             return self._max_loss
-        return LOSS_SHARE * headroom(self._frequencies(), self._table.table) * self.horizon
+        return LOSS_SHARE * headroom(self._counts.frequencies, self._table.table) * self.horizon
 
     @property
     def is_cautious(self) -> bool:
@@ -184,10 +194,40 @@ class Surveyor(Policy):
         return self.ledger.surplus <= -self.max_loss and not self.ledger.record.is_proved
 
     @property
+    def can_explore(self) -> bool:
+        """True if the loss so far leaves room for exploring."""
+        return self.ledger.surplus > -EXPLORING_SHARE * self.max_loss
+
+    @property
     def exploring_rate(self) -> float:
         """The probability of looking at everything in the next case."""
+        if not self.can_explore:
+            return 0.0
         cost = max(self._price_of_everything() - self._spend, 0.0) + 0.5 * self._blind_gap()
         return self._exploration.rate(self.rounds, self.headroom, cost)
+
+    @property
+    def due_fit(self) -> PlanFit | None:
+        """The fit that was prepared and has not been applied, with `fits_beside` only."""
+        return self._due
+
+    def apply_fit(self, number: int, result: bytes) -> None:
+        """Use the result of the due fit.
+
+        Parameters
+        ----------
+        number : int
+            Number of the due fit.
+        result : bytes
+            What its `run` returned.
+        """
+        if self._due is None or self._due.number != number:
+            raise InvalidParameter(
+                f"fit {number} is not due: apply the result of `due_fit` only, because a later fit "
+                "may have replaced it."
+            )
+        self._due = None
+        self._apply(FitResult.from_bytes(result))
 
     def reasons(
         self, purchase: Purchase, known: Observation | None = None
@@ -210,12 +250,34 @@ class Surveyor(Policy):
         seen = self._nothing_known if known is None else known
         if purchase.purpose == EXPLORE:
             spent, more = self._exploration.spent, self.headroom
-            return partial(_explain_exploring, bool(purchase.mask.any()), spent, more)
+            return partial(explain_exploring, bool(purchase.mask.any()), spent, more)
         if purchase.purpose == CAUTION:
-            return partial(_explain_caution, 0.0 - self.ledger.surplus, self.max_loss)
+            return partial(explain_caution, 0.0 - self.ledger.surplus, self.max_loss)
         if self.knowledge is None or self._steps is None:
-            return partial(_explain_start, self.rounds)
-        return partial(_explain_following, self.knowledge, self._steps, seen)
+            return partial(explain_start, self.rounds)
+        return partial(explain_following, self.knowledge, self._steps, seen)
+
+    def status(self) -> dict[str, Any]:
+        """Return what Surveyor does and has found so far.
+
+        Returns
+        -------
+        dict
+            JSON values; amounts are in money.
+        """
+        knowledge = self.knowledge
+        return {
+            "plan": None if knowledge is None else plan_to_dict(knowledge.plan),
+            "plan_text": [] if knowledge is None else format_plan(knowledge.plan).splitlines(),
+            "gain_expected": None if knowledge is None else knowledge.gain,
+            "spend_expected": self._spend,
+            "explored": {"cases": self._exploration.n_cases, "cost": self._exploration.total},
+            "changes": list(self.changes),
+            "max_loss": self.max_loss,
+            "surplus": self.ledger.surplus,
+            "cautious": self.is_cautious,
+            "fits": self._fits,
+        }
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return everything Surveyor has learnt: cases, plans with their models, and sums.
@@ -225,27 +287,28 @@ class Surveyor(Policy):
         dict of str to array
             Input for `set_state`.
         """
-        free = None if self._free is None else self._free.tolist()
         sums = {
             "exploration": self._exploration.to_dict(),
             "detector": self._detector.to_dict(),
             "ledger": self.ledger.to_dict(),
+            "counts": self._counts.to_dict(),
             "changes": self.changes,
             "planned_rows": self._planned_rows,
             "fitted_at": self._fitted_at,
             "fits": self._fits,
             "seed": self._seed,
-            "free": free,
+            "free": None if self._free is None else self._free.tolist(),
             "knowledge": None if self.knowledge is None else self.knowledge.to_dict(),
+            "is_due": self._due is not None,
         }
-        return {
+        state = {
             "rounds": np.array(self.rounds),
             "paid": self._paid.copy(),
-            "counts": self._counts.copy(),
             "sums": np.frombuffer(json.dumps(sums).encode(), np.uint8),
             **self._complete.get_state("complete"),
             **self._partial.get_state("partial"),
         }
+        return state if self._due is None else {**state, **self._due.to_state("due")}
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what Surveyor had learnt.
@@ -262,7 +325,8 @@ class Surveyor(Policy):
             )
         sums = json.loads(state["sums"].tobytes())
         self.rounds = int(state["rounds"])
-        self._paid, self._counts = state["paid"].copy(), state["counts"].copy()
+        self._paid = state["paid"].copy()
+        self._counts = OutcomeCounts.from_dict(sums["counts"])
         self._complete.set_state(state, "complete")
         self._partial.set_state(state, "partial")
         self._exploration = Exploration(**sums["exploration"])
@@ -271,9 +335,11 @@ class Surveyor(Policy):
         self.changes = sums["changes"]
         self._planned_rows, self._fitted_at = sums["planned_rows"], sums["fitted_at"]
         self._fits, self._seed = sums["fits"], sums["seed"]
-        self._free = None if sums["free"] is None else np.array(sums["free"], np.bool_)
+        if sums["free"] is not None:
+            self._set_free(np.array(sums["free"], np.bool_))
         learnt = sums["knowledge"]
         self._use(None if learnt is None else Knowledge.from_dict(learnt))
+        self._due = PlanFit.from_state(state, "due", self._planning) if sums["is_due"] else None
 
     def _choose_features(self, known: Observation) -> Purchase:
         # Decisions change no state, so that a log of rewards is enough to restore it.
@@ -310,10 +376,22 @@ class Surveyor(Policy):
         # It may cost more if it is the only way to learn anything, as behind a safe action.
         paid = observation.total_cost * self._span
         worth = np.maximum(max(small, paid), self._blind_gap() * extra**2)
+        least = 0.0 if self._table.tells[best] else LEAST_CHANCE
         chances: Floats = scores / max(float(scores.sum()), 1e-12)
-        chances *= np.minimum(1.0, worth / np.maximum(gaps, 1e-9)) * extra
+        chances *= np.clip(worth / np.maximum(gaps, 1e-9), least, 1.0) * extra
         chances[best] = max(0.0, 1.0 - float(chances.sum()))  # not -1e-16
         return chances
+
+    def _reveal_chance(self, observation: Observation) -> float:
+        """Return the probability that an action which tells about the outcome is taken."""
+        if self._table.tells.all():
+            return 1.0
+        values = self._values(observation)
+        best = int(values.argmax())
+        if observation.purpose != EXPLORE:
+            return float(self._table.tells[best])
+        chances = self._action_chances(observation, values, best)
+        return float(chances[self._table.tells].sum())
 
     def _action_values(self, observation: Observation) -> Floats:
         scale = self.problem.rewards
@@ -321,26 +399,31 @@ class Surveyor(Policy):
         return scaled
 
     def _values(self, observation: Observation) -> Floats:
-        """Return the expected reward of each action in money."""
+        """Return the value of each action in money."""
         leaf = self._leaf(observation)
         if leaf is None:
-            blind: Floats = self._table.table @ self._frequencies()
-            return blind
+            return self._blind_values
         values: Floats = leaf.rule.action_values(observation.codes.astype(np.int16)[None])[0]
         return values
+
+    @property
+    def _blind_values(self) -> Floats:
+        """Values of constant actions, higher for actions that reveal the outcome."""
+        information = self._table.information(self._counts.frequencies)
+        return self._counts.optimistic_values(self._table.table, information)
 
     def _probabilities(self, observation: Observation) -> Floats:
         """Return the probabilities of the outcomes in a case."""
         leaf = self._leaf(observation)
         if leaf is None or self.knowledge is None:
-            return self._frequencies()
+            return self._counts.frequencies
         if isinstance(leaf.rule, ModelRule):
             found: Floats = leaf.rule.probabilities(observation.codes.astype(np.int16)[None])[0]
             return found
         return self._leaf_frequencies.get(id(leaf), self.knowledge.frequencies)
 
     def _leaf(self, observation: Observation) -> Leaf | None:
-        """Return the leaf that decides in a case, or None if nothing is known yet."""
+        """Return the leaf that decides in a case, or None if a constant action is taken."""
         if self.knowledge is None or observation.purpose == CAUTION:
             return None
         if observation.purpose == EXPLORE:
@@ -351,26 +434,22 @@ class Surveyor(Policy):
             assert self._steps is not None
             node = self._steps.leaf(observation.codes.tolist()).node
         assert isinstance(node, Leaf)
+        is_whole_plan = node is self.knowledge.plan.root or observation.purpose == EXPLORE
+        if is_whole_plan and not node.looks and isinstance(node.rule, ActionRule):
+            return None
         return node
-
-    def _frequencies(self) -> Floats:
-        """Return the frequencies of the outcomes so far, each counted once too often."""
-        frequencies: Floats = (self._counts + 1) / (self._counts.sum() + self._counts.size)
-        return frequencies
 
     def _blind_gap(self) -> float:
         """Return how much the best constant action gains more than the second."""
-        values = np.sort(self._table.table @ self._frequencies())
+        values = np.sort(self._counts.values(self._table.table))
         return float(values[-1] - values[-2]) if values.size > 1 else 0.0
 
-    def _looks(self) -> tuple[Look, ...]:
-        return list_looks(self._planning, self._free_mask())
-
-    def _free_mask(self) -> Bools:
-        return np.zeros(self.problem.n_features, np.bool_) if self._free is None else self._free
+    def _set_free(self, free: Bools) -> None:
+        self._free = free.copy()
+        self._looks = list_looks(self._planning, self._free)
 
     def _price_of_everything(self) -> float:
-        looks, prices = self._looks(), self._planning.prices
+        looks, prices = self._looks, self._planning.prices
         assert prices is not None
         fees = {look.group for look in looks if look.group >= 0}
         return sum(map(self._price, looks)) + sum(prices.groups[g].setup for g in fees)
@@ -386,38 +465,45 @@ class Surveyor(Policy):
         self, observation: Observation, action: int, reward: float, outcome: int | None
     ) -> None:
         if self._free is None:
-            self._free = observation.free
+            self._set_free(observation.free)
         draw = 0.0 if self._table.is_declared else float(self.rng.random())
         possible = self._table.possible(action, reward, outcome, draw)
         money = self.problem.rewards.money(reward)
         probabilities = self._probabilities(observation)
         # Before the case is counted: its own outcome must not choose what it is compared with.
-        constant = int((self._table.table @ self._frequencies()).argmax())
+        constant = int(self._counts.values(self._table.table).argmax())
+        values = self._values(observation)
         self._remember(observation, possible, probabilities)
         if observation.purpose == EXPLORE:
-            values = self._values(observation)
-            paid = observation.total_cost * self._span
-            self._exploration.spent += max(paid - self._spend, 0.0)
-            self._exploration.spent += float(values.max() - values[action])
-        self._count_surplus(observation, action, constant, possible, money)
+            more = max(observation.total_cost * self._span - self._spend, 0.0)
+            self._exploration.add(more + float(values.max() - values[action]))
+        self._count_surplus(observation, values, action, constant, possible, money)
         if self.knowledge is not None:
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
 
     def _remember(self, observation: Observation, possible: Bools, probabilities: Floats) -> None:
-        settled = observation.settled
-        is_complete = bool(settled.all())
+        settled, chance = observation.settled, self._reveal_chance(observation)
+        is_selected = observation.purpose != EXPLORE and not self._table.tells.all()
+        is_complete = bool(settled.all()) and not is_selected
         if is_complete or possible.sum() == 1:
             memory = self._complete if is_complete else self._partial
-            memory.add(observation.codes, settled, possible, self.rounds)
-        likely = probabilities * possible
-        self._counts += likely / max(float(likely.sum()), 1e-12)
+            memory.add(observation.codes, settled, possible, self.rounds, chance)
+        if not possible.all() and (not is_selected or self._leaf(observation) is None):
+            likely = probabilities * possible
+            self._counts.add(likely / max(float(likely.sum()), 1e-12), 1 / max(chance, 0.1))
         paid, before = observation.costs, self._paid
         later = np.where(np.isnan(before), paid, before + PRICE_MEMORY * (paid - before))
         self._paid = np.where(np.isnan(paid), before, later)
 
     def _count_surplus(
-        self, observation: Observation, action: int, constant: int, possible: Bools, reward: float
+        self,
+        observation: Observation,
+        values: Floats,
+        action: int,
+        constant: int,
+        possible: Bools,
+        reward: float,
     ) -> None:
         """Add up how much more is gained than by the best constant action."""
         rewards = self._table.table[constant][possible]
@@ -426,7 +512,6 @@ class Surveyor(Policy):
             advantage = reward - float(rewards[0])
         else:
             # What the constant action would have earned is hidden: believe models in part.
-            values = self._values(observation)
             trust = 0.0 if self.knowledge is None else self.knowledge.trust
             advantage = trust * float(values[action] - values[constant])
         surplus = advantage - observation.total_cost * self._span
@@ -436,11 +521,11 @@ class Surveyor(Policy):
         """Look for a change, and begin again after one."""
         assert self.knowledge is not None
         # Models of few cases are too sure of themselves.
-        doubt = DOUBTED_ROWS / (DOUBTED_ROWS + self.knowledge.n_cases)
-        frequencies = self.knowledge.frequencies
+        n_cases, frequencies = self.knowledge.n_cases, self.knowledge.frequencies
+        belief = self.knowledge.confidence * n_cases / (n_cases + DOUBTED_ROWS)
         self._detector.add(
             self.rounds,
-            (1 - doubt) * probabilities + doubt * frequencies,
+            belief * probabilities + (1 - belief) * frequencies,
             frequencies,
             self._table.table[action],
             possible,
@@ -453,15 +538,21 @@ class Surveyor(Policy):
         self.ledger.record = PlanRecord()
         self._exploration.restart(self.rounds)
         self._planned_rows = 0
-        self._counts *= min(1.0, COUNTS_KEPT / max(float(self._counts.sum()), 1e-12))
+        self._counts.forget(COUNTS_KEPT)
         self._learn(search=True)
 
     def _learn_if_due(self) -> None:
         rows = self._rows_since_change()
         has_plan = self.knowledge is not None and self.knowledge.buys
-        self._exploration.advance(self.rounds, rows, has_plan, self.headroom)
+        is_clear = has_plan and self.knowledge.clearness >= CLEAR
+        has_ended = self._exploration.advance(
+            self.rounds, rows, has_plan, is_clear, self.headroom, self.can_explore
+        )
+        if self._due is not None:
+            return
         growth = MORE_ROWS if has_plan else MORE_ROWS_WITHOUT_PLAN
-        if rows >= FIRST_ROWS and rows >= growth * self._planned_rows:
+        is_last_chance = has_ended and not has_plan and not self.can_explore
+        if rows >= FIRST_ROWS and (rows >= growth * self._planned_rows or is_last_chance):
             self._learn(search=True)
         elif self.knowledge is not None and self.rounds >= min(
             MORE_CASES * self._fitted_at, self._fitted_at + MOST_CASES
@@ -473,73 +564,51 @@ class Surveyor(Policy):
         return self.changes[-1] if self.changes else -(2**62)
 
     def _rows_since_change(self) -> int:
-        return int((self._complete.numbers >= self._since()).sum())
+        return self._complete.count_since(self._since())
 
     def _learn(self, *, search: bool) -> None:
-        """Fit models again, and with `search` look for another plan."""
+        """Fit models again, and with `search` look for another plan; at once, or beside."""
         self._fitted_at = max(self.rounds, 1)
-        # Not the policy's generator, so that decisions do not depend on when models are fitted.
-        rng = np.random.default_rng([self._seed, self._fits])
-        self._fits += 1
         if search:
             self._planned_rows = self._rows_since_change()
-        rows = self._chosen_rows(rng)
-        cases, possible = self._cases(rows), self._complete.possible[rows]
-        outcomes = complete_outcomes(cases, possible, rng)
-        if len(set(outcomes.tolist())) < 2:
-            return
-        cases = replace(cases, outcomes=outcomes)
-        seed = int(rng.integers(2**31))
-        if search or self.knowledge is None:
-            self._use(self._search(cases, seed))
+        fit = self._prepare(search=search)
+        self._fits += 1
+        if self.fits_beside:
+            self._due = fit
         else:
-            self._use(refit_models(self.knowledge, cases, self._partial_cases(cases), seed=seed))
+            self._apply(fit.learn())
 
-    def _search(self, cases: PastCases, seed: int) -> Knowledge:
-        """Return the best plan found, or the present one if it has proved itself."""
-        partial_cases = self._partial_cases(cases)
-        found = learn_plans(cases, partial_cases, seed=seed, one_purchase=self._one_purchase)
-        n_rare = cases.n_cases - int(np.bincount(cases.outcomes).max())
-        if found.buys and cases.n_cases < PLAN_ROWS and n_rare < PLAN_RARE:
-            found = found.without_purchases()
-        if not found.buys and self.knowledge is not None and self.ledger.record.is_proved:
-            return refit_models(self.knowledge, cases, partial_cases, seed=seed)
-        self.ledger.record = PlanRecord()
-        return found
+    def _prepare(self, *, search: bool) -> PlanFit:
+        settings = FitSettings(
+            search=search,
+            seed=self._seed,
+            since=self._since(),
+            accepted=ACCEPTED if self.can_explore else 0.0,
+            keep_plan=self.ledger.record.is_proved,
+            one_purchase=self._one_purchase,
+            is_selected=not self._table.reveals_all,
+        )
+        return PlanFit(
+            number=self._fits,
+            settings=settings,
+            problem=self._planning,
+            free=np.zeros(self.problem.n_features, np.bool_) if self._free is None else self._free,
+            prices={look.name: self._price(look) for look in self._looks},
+            complete=self._complete.cases.copy(),
+            partial=self._partial.cases.copy(),
+            knowledge=self.knowledge,
+        )
 
-    def _chosen_rows(self, rng: np.random.Generator) -> Rows:
-        """Return the complete cases to learn from: those since the change, and some before."""
-        every = np.arange(self._complete.size)
-        if not self.changes:
-            return every
-        is_new = self._complete.numbers >= self._since()
-        share = share_of_old_cases(self._cases(every), self._complete.possible, is_new, rng)
-        old = np.flatnonzero(~is_new)
-        kept = old[:: round(1 / share)] if share > 0 else old[:0]
-        return np.concatenate([kept, np.flatnonzero(is_new)])
-
-    def _cases(self, rows: Rows) -> PastCases:
-        """Return complete cases at present prices; their outcomes are to be filled in."""
-        prices = {look.name: np.full(len(rows), self._price(look)) for look in self._looks()}
-        outcomes = np.zeros(len(rows), np.int64)
-        codes = self._complete.codes[rows]
-        return PastCases(self._planning, codes, outcomes, self._free_mask(), prices)
-
-    def _partial_cases(self, cases: PastCases) -> PartialCases:
-        """Return the cases since the change in which some looks were bought."""
-        memory = self._partial
-        rows = np.flatnonzero(memory.numbers >= self._since())
-        bought = np.zeros((len(rows), len(cases.looks)), np.bool_)
-        for k, look in enumerate(cases.looks):
-            bought[:, k] = memory.settled[rows][:, list(look.columns)].all(axis=1)
-        outcomes = memory.possible[rows].argmax(axis=1)
-        return PartialCases(memory.codes[rows], outcomes, bought, not self._table.reveals_all)
+    def _apply(self, result: FitResult) -> None:
+        self._use(result.knowledge)
+        if result.is_new_plan:
+            self.ledger.record = PlanRecord()
 
     def _learn_history(self, history: PastCases | History) -> None:
         if isinstance(history, PastCases):
             history = History.from_past_cases(history)
         history.require_problem(self.problem)
-        self._free = history.free.copy()
+        self._set_free(history.free)
         is_complete, n_possible = history.is_complete, history.possible.sum(axis=1)
         for k in range(history.n_cases):
             memory = self._complete if is_complete[k] else self._partial
@@ -547,7 +616,7 @@ class Surveyor(Policy):
                 number = k - history.n_cases
                 memory.add(history.codes[k], history.settled[k], history.possible[k], number)
             if n_possible[k] == 1:
-                self._counts += history.possible[k]
+                self._counts.add(history.possible[k].astype(np.float64))
         if self._complete.size >= FIRST_ROWS:
             self._learn(search=True)
         self._exploration.skip_first(self._complete.size)
@@ -569,34 +638,9 @@ class Surveyor(Policy):
 
 def _form(state: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Return the types of arrays and their shapes, but not how many cases they have."""
-    whole = ("paid", "counts", "rounds")
+    whole = ("paid", "rounds")
     return {
         name: (array.dtype, array.shape if name in whole else array.shape[1:])
         for name, array in state.items()
+        if not name.startswith("due")
     }
-
-
-def _explain_exploring(buys: bool, spent: float, more: float) -> dict[str, Any]:
-    what = "Buys everything to learn" if buys else "Bought everything to learn"
-    why = (
-        f"{what}: better plans may gain up to {more:,.2f} more per case, and exploring has cost "
-        f"{spent:,.2f} in this phase."
-    )
-    return {"kind": "explore", "why": why}
-
-
-def _explain_caution(loss: float, limit: float) -> dict[str, Any]:
-    why = (
-        f"Buys nothing and takes the best constant action: the loss against it has reached "
-        f"{loss:,.2f}, and at most {limit:,.2f} is allowed."
-    )
-    return {"kind": "caution", "why": why}
-
-
-def _explain_start(rounds: int) -> dict[str, Any]:
-    why = f"Buys nothing: after {rounds:,} cases there is no plan yet."
-    return {"kind": "follow", "why": why, "path": []}
-
-
-def _explain_following(knowledge: Knowledge, steps: Step, known: Observation) -> dict[str, Any]:
-    return {"kind": "follow", **explain_step(knowledge.plan, steps, known)}

@@ -43,6 +43,8 @@ class Exploration:
         Number of complete cases when the second phase began.
     planned_rows : int
         Number of complete cases when a plan was found, or 0.
+    n_cases, total : int, float
+        Number of cases in which everything was bought, and their cost, in all phases.
     """
 
     horizon: int
@@ -52,6 +54,20 @@ class Exploration:
     start: int = 0
     start_rows: int = 0
     planned_rows: int = 0
+    n_cases: int = 0
+    total: float = 0.0
+
+    def add(self, cost: float) -> None:
+        """Count a case in which everything was bought.
+
+        Parameters
+        ----------
+        cost : float
+            What it cost more than carrying out the plan.
+        """
+        self.spent += cost
+        self.total += cost
+        self.n_cases += 1
 
     def restart(self, now: int) -> None:
         """Begin again after a change.
@@ -75,7 +91,15 @@ class Exploration:
         if n_rows:
             self.is_first, self.start_rows = False, n_rows
 
-    def advance(self, now: int, n_rows: int, has_plan: bool, headroom: float) -> None:
+    def advance(
+        self,
+        now: int,
+        n_rows: int,
+        has_plan: bool,
+        is_clear: bool,
+        headroom: float,
+        can_go_on: bool = True,
+    ) -> bool:
         """End the first phase if a plan is confirmed or the budget is spent.
 
         Parameters
@@ -86,17 +110,28 @@ class Exploration:
             Number of complete cases since the last change.
         has_plan : bool
             True if there is a plan that buys something.
+        is_clear : bool
+            True if the plan is clearly better than buying nothing.
         headroom : float
             What information may still bring per case.
+        can_go_on : bool
+            False if the loss so far leaves no room for exploring.
+
+        Returns
+        -------
+        bool
+            True if the phase has ended with this call.
         """
         if not self.is_first:
-            return
+            return False
         if has_plan and not self.planned_rows:
             self.planned_rows = min(max(n_rows, FEWEST_ROWS), MOST_ROWS)
-        is_confirmed = has_plan and n_rows >= 2 * self.planned_rows
-        if is_confirmed or self.spent >= self._first_budget(headroom):
-            self.is_first, self.spent = False, 0.0
-            self.start, self.start_rows = now, max(n_rows, 20)
+        is_confirmed = is_clear and n_rows >= 2 * self.planned_rows
+        if not is_confirmed and can_go_on and self.spent < self._first_budget(headroom):
+            return False
+        self.is_first, self.spent = False, 0.0
+        self.start, self.start_rows = now, max(n_rows, 20)
+        return True
 
     def rate(self, now: int, headroom: float, cost: float) -> float:
         """Return the probability of looking at everything in the next case.

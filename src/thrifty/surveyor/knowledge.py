@@ -10,18 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.plans.binning import Binning
-from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booster
-from thrifty.plans.cases import Bools, Floats, Integers, LookSet, PastCases
+from thrifty.plans.cases import Floats, Integers, LookSet, PastCases
 from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict
 from thrifty.plans.learning import Learnt
 from thrifty.plans.search import search_sets
 from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split, walk
+from thrifty.surveyor.completion import confirmed_share
 from thrifty.surveyor.partial_bank import PartialBank, PartialCases
-
-ACCEPTED = 1.0
-"""Standard errors by which a plan must seem better than buying nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +45,8 @@ class Knowledge:
     trust : float
         Share of the advantage over the best constant action that models claim and that unseen cases
         confirm, from 0 to 1. Models that learn from few cases claim too much.
+    confidence : float
+        Share of what a model of all looks says beyond the frequencies that unseen cases confirm.
     n_cases : int
         Number of complete cases that were learnt from.
     """
@@ -64,12 +62,18 @@ class Knowledge:
     informed_gain: float
     spend: float
     trust: float
+    confidence: float
     n_cases: int
 
     @property
     def buys(self) -> bool:
         """True if the plan buys anything."""
         return bool(self.plan.used)
+
+    @property
+    def clearness(self) -> float:
+        """Standard errors by which the plan seems better than acting without buying."""
+        return (self.gain - self.nothing_gain) / self.gain_error if self.gain_error > 0 else 0.0
 
     def without_purchases(self) -> Knowledge:
         """Return the same knowledge with a plan that buys nothing.
@@ -115,81 +119,17 @@ class Knowledge:
 
 _NUMBERS = (
     *("gain", "gain_error", "nothing_gain", "informed_gain", "spend", "trust"),
-    "n_cases",
+    *("confidence", "n_cases"),
 )
 
 
-def complete_outcomes(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Integers:
-    """Return outcomes for all cases; those that are not known are drawn from a model.
-
-    The model learns from the cases whose outcome is known, with all of their values. Without drawn
-    outcomes, the cases in which an action hid the outcome would be missing from every model.
-
-    Parameters
-    ----------
-    cases : PastCases
-        Complete cases; their outcomes are not used.
-    possible : array of bool, shape (n, O)
-        Outcomes that are possible in each case.
-    rng : Generator
-        Source of randomness.
-
-    Returns
-    -------
-    array of int, shape (n,)
-        Outcomes.
-    """
-    outcomes: Integers = possible.argmax(axis=1)
-    known = possible.sum(axis=1) == 1
-    if known.all():
-        return outcomes
-    draws = rng.random(len(possible))
-    probabilities = fit_model(cases, possible, rng).probabilities(cases.codes)
-    completed: Integers = np.where(known, outcomes, _drawn(probabilities * possible, draws))
-    return completed
-
-
-def _drawn(weights: Floats, draws: Floats) -> Integers:
-    sums = np.maximum(weights, 1e-12 * (weights > 0)).cumsum(axis=1)
-    below = (sums <= draws[:, None] * sums[:, -1:]).sum(axis=1)
-    drawn: Integers = np.minimum(below, weights.shape[1] - 1)
-    return drawn
-
-
-def fit_model(cases: PastCases, possible: Bools, rng: np.random.Generator) -> ModelRule:
-    """Return a model of the outcome on all columns.
-
-    Parameters
-    ----------
-    cases : PastCases
-        Complete cases; their outcomes are not used.
-    possible : array of bool, shape (n, O)
-        Outcomes that are possible in each case.
-    rng : Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ModelRule
-        The model, fitted to the cases about whose outcome something is known.
-    """
-    n_outcomes = possible.shape[1]
-    rows = np.flatnonzero(possible.sum(axis=1) < n_outcomes)
-    labelled = replace(cases.subset(rows), outcomes=possible[rows].argmax(axis=1))
-    binning = Binning.learn(labelled)
-    bins = binning.apply(labelled.codes)
-    settings = BoostingSettings.for_cases(len(rows))
-    n_scores = 1 if n_outcomes == 2 else n_outcomes
-    draws = Draws.make(rng, len(rows), bins.shape[1], n_scores, settings)
-    columns = range(bins.shape[1])
-    booster = fit_booster(
-        bins, possible[rows], n_outcomes, columns, binning.n_bins, draws, settings
-    )
-    return ModelRule(binning, (booster,), cases.rewards)
-
-
 def learn_plans(
-    cases: PastCases, partial: PartialCases, *, seed: int, one_purchase: bool = False
+    cases: PastCases,
+    partial: PartialCases,
+    *,
+    seed: int,
+    one_purchase: bool = False,
+    accepted: float = 1.0,
 ) -> Knowledge:
     """Search for a plan from scratch.
 
@@ -203,12 +143,14 @@ def learn_plans(
         Random seed.
     one_purchase : bool
         True if a plan may buy only once per case.
+    accepted : float
+        Standard errors by which a plan must seem better than buying nothing.
 
     Returns
     -------
     Knowledge
-        The plan, if its expected gain exceeds that of buying nothing by a standard error;
-        otherwise a plan that buys nothing.
+        The plan, if its expected gain exceeds that of buying nothing by enough; otherwise a plan
+        that buys nothing.
     """
     bank = PartialBank(cases, partial, seed=seed)
     search_sets(bank)
@@ -217,12 +159,12 @@ def learn_plans(
     plain = _single_gains(learnt, nothing)
     planned = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
     mean, error = _mean(planned - plain)
-    is_better = bool(learnt.plan.used) and mean > ACCEPTED * error
+    is_better = bool(learnt.plan.used) and mean > accepted * error
     plan = learnt.plan if is_better else nothing
     every_look = tuple(range(len(cases.looks)))
-    by_action = cases.rewards[:, bank.cases.outcomes].mean(axis=1)
+    by_action = bank.cases.action_rewards.mean(axis=0)
     constant = int(by_action.argmax())
-    confirmed = planned - cases.rewards[constant, bank.cases.outcomes] if is_better else plain * 0
+    confirmed = planned - bank.cases.action_rewards[:, constant] if is_better else plain * 0
     return Knowledge(
         nothing=nothing,
         plan=plan,
@@ -235,6 +177,7 @@ def learn_plans(
         informed_gain=float(bank.rewards(every_look).mean() - by_action[constant]),
         spend=float(plan.decide(bank.cases.codes).costs(bank.cases).mean()),
         trust=_trust(plan, bank.cases, constant, confirmed),
+        confidence=_confidence(bank.probabilities(every_look).mean(axis=0), bank.cases.outcomes),
         n_cases=cases.n_cases,
     )
 
@@ -252,6 +195,13 @@ def _trust(plan: PlanTree, cases: PastCases, constant: int, confirmed: Floats) -
     values = plan.expected_rewards(cases.codes)
     claimed = float((values.max(axis=1) - values[:, constant]).mean())
     return min(max(lowest / max(claimed, 1e-12), 0.0), 1.0)
+
+
+def _confidence(expected: Floats, outcomes: Integers) -> float:
+    """Return the share of what a model says beyond the frequencies that the outcomes confirm."""
+    found = np.eye(expected.shape[1])[outcomes]
+    frequencies = found.mean(axis=0)
+    return confirmed_share(expected - frequencies, found - frequencies, np.ones(len(found)))
 
 
 def refit_models(
@@ -330,8 +280,7 @@ def _single_gains(learnt: Learnt, tree: PlanTree) -> Floats:
     bank = learnt.bank
     assert isinstance(tree.root, Leaf)
     if isinstance(tree.root.rule, ActionRule):
-        gains: Floats = bank.cases.rewards[tree.root.rule.action, bank.cases.outcomes]
-        return gains
+        return bank.cases.action_rewards[:, tree.root.rule.action]
     return bank.rewards(())
 
 

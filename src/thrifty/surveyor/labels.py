@@ -92,6 +92,12 @@ class OutcomeTable:
         return all(len(set(row)) == self.n_outcomes for row in self.table.tolist())
 
     @cached_property
+    def tells(self) -> Bools:
+        """True for each action whose reward may tell something about the outcome, (A,)."""
+        tells: Bools = ~self._same.all(axis=(1, 2))
+        return tells
+
+    @cached_property
     def _same(self) -> Bools:
         """True where an action has the same reward for two outcomes, (A, O, O)."""
         gaps = np.abs(self.table[:, :, None] - self.table[:, None, :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,11 +24,14 @@ class PlanRecord:
         Mean surplus in money.
     n_hidden : int
         Number of cases in which the reward of the constant action was only estimated.
+    squares : float
+        Sum of the squared deviations from the mean.
     """
 
     n: int = 0
     mean: float = 0.0
     n_hidden: int = 0
+    squares: float = 0.0
 
     def add(self, surplus: float, is_known: bool) -> None:
         """Take in a case.
@@ -41,13 +45,19 @@ class PlanRecord:
         """
         self.n += 1
         self.n_hidden += not is_known
-        self.mean += (surplus - self.mean) / self.n
+        before, self.mean = self.mean, self.mean + (surplus - self.mean) / self.n
+        self.squares += (surplus - before) * (surplus - self.mean)
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        return math.sqrt(self.squares) / self.n if self.n else math.inf
 
     @property
     def is_proved(self) -> bool:
-        """True if the plan has gained, and hardly any of that is only estimated."""
+        """True if the plan has gained by more than a standard error, and hardly any of that is only estimated."""
         is_known = self.n_hidden <= HIDDEN_SHARE * self.n
-        return self.n >= PROVED_CASES and is_known and self.mean > 0
+        return self.n >= PROVED_CASES and is_known and self.mean > self.error
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,50 @@ KEPT_SHARE = 0.75
 """Share of the cases that stay when the memory is full."""
 
 
-class CaseMemory:
-    """Cases with what was seen of them and the outcomes that their reward leaves possible.
+class KeptCases(NamedTuple):
+    """Cases with what was seen of them and what is known about their outcomes.
 
-    When it is full, the oldest quarter is forgotten.
+    Parameters
+    ----------
+    codes : array of int, shape (n, D)
+        Codes by case and feature, -1 where a value is not known.
+    settled : array of bool, shape (n, D)
+        True where a value was known, or was bought and could not be obtained.
+    possible : array of bool, shape (n, O)
+        Outcomes that are possible after the reward.
+    numbers : array of int, shape (n,)
+        Number of each case, increasing.
+    chances : array of float, shape (n,)
+        Probability that the action of the case would reveal something about the outcome.
+    """
+
+    codes: NDArray[np.int16]
+    settled: Bools
+    possible: Bools
+    numbers: Integers
+    chances: NDArray[np.float64]
+
+    def since(self, number: int) -> KeptCases:
+        """Return the cases from a number on."""
+        start = int(np.searchsorted(self.numbers, number))
+        return KeptCases(*(array[start:] for array in self))
+
+    def copy(self) -> KeptCases:
+        """Return the same cases in arrays of their own."""
+        return KeptCases(*(array.copy() for array in self))
+
+    def to_state(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Return the arrays, their names with a prefix."""
+        return {f"{prefix}_{name}": array for name, array in self._asdict().items()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, NDArray[Any]], prefix: str) -> KeptCases:
+        """Return what `to_state` described."""
+        return cls(*(state[f"{prefix}_{name}"] for name in cls._fields))
+
+
+class CaseMemory:
+    """The latest cases. When the memory is full, the oldest quarter is forgotten.
 
     Parameters
     ----------
@@ -31,32 +71,31 @@ class CaseMemory:
     def __init__(self, n_features: int, n_outcomes: int, capacity: int) -> None:
         self.capacity = capacity
         self.size = 0
-        self._codes = np.empty((capacity, n_features), np.int16)
-        self._settled = np.empty((capacity, n_features), np.bool_)
-        self._possible = np.empty((capacity, n_outcomes), np.bool_)
-        self._numbers = np.empty(capacity, np.int64)
+        self._arrays = KeptCases(
+            codes=np.empty((capacity, n_features), np.int16),
+            settled=np.empty((capacity, n_features), np.bool_),
+            possible=np.empty((capacity, n_outcomes), np.bool_),
+            numbers=np.empty(capacity, np.int64),
+            chances=np.empty(capacity),
+        )
 
     @property
-    def codes(self) -> NDArray[np.int16]:
-        """Codes by case and feature, -1 where a value is not known, (n, D)."""
-        return self._codes[: self.size]
+    def cases(self) -> KeptCases:
+        """The cases, in arrays that change with the memory."""
+        return KeptCases(*(array[: self.size] for array in self._arrays))
 
-    @property
-    def settled(self) -> Bools:
-        """True where a value was known, or was bought and could not be obtained, (n, D)."""
-        return self._settled[: self.size]
+    def count_since(self, number: int) -> int:
+        """Return how many of the cases have this number or a larger one."""
+        return self.size - int(np.searchsorted(self._arrays.numbers[: self.size], number))
 
-    @property
-    def possible(self) -> Bools:
-        """Outcomes that are possible after the reward, (n, O)."""
-        return self._possible[: self.size]
-
-    @property
-    def numbers(self) -> Integers:
-        """Number of each case, increasing, (n,)."""
-        return self._numbers[: self.size]
-
-    def add(self, codes: NDArray[np.int64], settled: Bools, possible: Bools, number: int) -> None:
+    def add(
+        self,
+        codes: NDArray[np.integer],
+        settled: Bools,
+        possible: Bools,
+        number: int,
+        chance: float = 1.0,
+    ) -> None:
         """Remember a case.
 
         Parameters
@@ -69,33 +108,29 @@ class CaseMemory:
             Outcomes that are possible.
         number : int
             Number of the case, larger than those before.
+        chance : float
+            Probability that the action would reveal something about the outcome.
         """
         if self.size == self.capacity:
             self._forget(self.capacity - int(KEPT_SHARE * self.capacity))
-        k = self.size
-        self._codes[k], self._settled[k], self._possible[k] = codes, settled, possible
-        self._numbers[k] = number
+        case = (codes, settled, possible, number, chance)
+        for array, value in zip(self._arrays, case, strict=True):
+            array[self.size] = value
         self.size += 1
 
     def _forget(self, n_oldest: int) -> None:
         kept = self.size - n_oldest
-        for array in (self._codes, self._settled, self._possible, self._numbers):
+        for array in self._arrays:
             array[:kept] = array[n_oldest : self.size]
         self.size = kept
 
     def get_state(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return the cases as arrays, their names with a prefix."""
-        return {
-            f"{prefix}_codes": self.codes.copy(),
-            f"{prefix}_settled": self.settled.copy(),
-            f"{prefix}_possible": self.possible.copy(),
-            f"{prefix}_numbers": self.numbers.copy(),
-        }
+        return self.cases.copy().to_state(prefix)
 
     def set_state(self, state: Mapping[str, NDArray[Any]], prefix: str) -> None:
         """Restore what `get_state` returned."""
-        self.size = len(state[f"{prefix}_numbers"])
-        self._codes[: self.size] = state[f"{prefix}_codes"]
-        self._settled[: self.size] = state[f"{prefix}_settled"]
-        self._possible[: self.size] = state[f"{prefix}_possible"]
-        self._numbers[: self.size] = state[f"{prefix}_numbers"]
+        restored = KeptCases.from_state(state, prefix)
+        self.size = len(restored.numbers)
+        for array, values in zip(self._arrays, restored, strict=True):
+            array[: self.size] = values

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.plans.cases import PastCases
-from thrifty.surveyor.knowledge import fit_model
+from thrifty.surveyor.completion import fit_model
 
 Bools = NDArray[np.bool_]
 

@@ -1,0 +1,175 @@
+"""Outcomes and rewards of complete cases, some of whose outcomes an action hid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thrifty.plans.binning import Binning
+from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booster
+from thrifty.plans.cases import PastCases
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+N_FOLDS = 3
+SMALLEST_CHANCE = 0.1
+"""Chances of revealing an outcome count as at least this much, so that no case counts too much."""
+
+
+def complete_cases(
+    cases: PastCases, possible: Bools, chances: Floats, rng: np.random.Generator
+) -> PastCases:
+    """Fill in the outcomes that are not known, and estimate what every action earns.
+
+    A model of all columns, which has not seen the case, gives the probabilities q of the outcomes.
+    Hidden outcomes are drawn from it, so that the cases in which an action hid the outcome are not
+    missing from the models of plans. Rewards are not taken from the drawn outcomes, because a wrong
+    model would confirm itself. They are doubly robust estimates: the model's expectation, plus its
+    error in the cases whose outcome became known, divided by the chance of that.
+
+    Parameters
+    ----------
+    cases : PastCases
+        Complete cases; their outcomes are not used.
+    possible : array of bool, shape (n, O)
+        Outcomes that are possible in each case.
+    chances : array of float, shape (n,)
+        Probability that the action of the case would reveal something about the outcome.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    PastCases
+        The cases with outcomes and, unless all outcomes are known, with estimated rewards.
+    """
+    known = possible.sum(axis=1) == 1
+    if known.all():
+        return replace(cases, outcomes=possible.argmax(axis=1))
+    expected = _unseen_probabilities(cases, possible, rng)
+    tells = ~possible.all(axis=1)
+    weights = tells / np.maximum(chances, SMALLEST_CHANCE)
+    expected = calibrated(expected, expected * possible, weights)
+    left = expected * possible
+    left /= left.sum(axis=1, keepdims=True)
+    return replace(
+        cases,
+        outcomes=np.where(known, possible.argmax(axis=1), _drawn(left, rng.random(len(left)))),
+        estimates=(expected + weights[:, None] * (left - expected)) @ cases.rewards.T,
+    )
+
+
+def calibrated(expected: Floats, possible: Floats, weights: Floats) -> Floats:
+    """Draw probabilities towards the frequencies, as far as the outcomes do not confirm them.
+
+    Parameters
+    ----------
+    expected : array of float, shape (n, O)
+        Probabilities from models that have not seen the case.
+    possible : array of float, shape (n, O)
+        The same, but 0 for outcomes that are not possible.
+    weights : array of float, shape (n,)
+        Weight of each case; 0 if nothing is known about its outcome.
+
+    Returns
+    -------
+    array of float, shape (n, O)
+        Probabilities.
+    """
+    outcomes = possible / possible.sum(axis=1, keepdims=True)
+    frequencies = weights @ outcomes / weights.sum()
+    share = confirmed_share(expected - frequencies, outcomes - frequencies, weights)
+    drawn: Floats = frequencies + share * (expected - frequencies)
+    return np.maximum(drawn, 1e-9)
+
+
+def confirmed_share(claims: Floats, found: Floats, weights: Floats) -> float:
+    """Return the share of what models claim that unseen cases confirm, less a standard error.
+
+    The share is the slope of a weighted regression of what was found on what was claimed.
+
+    Parameters
+    ----------
+    claims : array of float, shape (n, O)
+        Claimed deviations from the frequencies.
+    found : array of float, shape (n, O)
+        Deviations that were found.
+    weights : array of float, shape (n,)
+        Weight of each case.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> claims = np.array([[0.2, -0.2], [-0.2, 0.2]])
+    >>> confirmed_share(claims, 0.5 * claims, np.ones(2))
+    0.5
+    """
+    total = float(weights @ (claims**2).sum(axis=1))
+    if total <= 0:
+        return 0.0
+    slope = float(weights @ (claims * found).sum(axis=1)) / total
+    errors = weights * (claims * (found - slope * claims)).sum(axis=1)
+    return min(max(slope - float(np.sqrt((errors**2).sum())) / total, 0.0), 1.0)
+
+
+def _unseen_probabilities(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Floats:
+    """Return the probabilities of the outcomes from models that have not seen the case's own."""
+    tells = np.flatnonzero(~possible.all(axis=1))
+    folds = np.full(len(possible), -1)
+    folds[tells] = np.arange(tells.size) % N_FOLDS
+    found = np.zeros(possible.shape)
+    for fold in range(N_FOLDS):
+        rows = np.flatnonzero(folds != fold)
+        model = fit_model(cases.subset(rows), possible[rows], rng)
+        inside = folds == fold
+        found[inside] = model.probabilities(cases.codes[inside])
+        hidden = folds < 0
+        found[hidden] += model.probabilities(cases.codes[hidden]) / N_FOLDS
+    return np.maximum(found, 1e-9)
+
+
+def _drawn(probabilities: Floats, draws: Floats) -> Integers:
+    sums = probabilities.cumsum(axis=1)
+    below = (sums <= draws[:, None] * sums[:, -1:]).sum(axis=1)
+    drawn: Integers = np.minimum(below, probabilities.shape[1] - 1)
+    return drawn
+
+
+def fit_model(cases: PastCases, possible: Bools, rng: np.random.Generator) -> ModelRule:
+    """Return a model of the outcome on all columns.
+
+    Parameters
+    ----------
+    cases : PastCases
+        Complete cases; their outcomes are not used.
+    possible : array of bool, shape (n, O)
+        Outcomes that are possible in each case.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ModelRule
+        The model, fitted to the cases about whose outcome something is known.
+    """
+    n_outcomes = possible.shape[1]
+    rows = np.flatnonzero(~possible.all(axis=1))
+    labelled = replace(cases.subset(rows), outcomes=possible[rows].argmax(axis=1))
+    binning = Binning.learn(labelled)
+    bins = binning.apply(labelled.codes)
+    settings = BoostingSettings.for_cases(len(rows))
+    n_scores = 1 if n_outcomes == 2 else n_outcomes
+    draws = Draws.make(rng, len(rows), bins.shape[1], n_scores, settings)
+    columns = range(bins.shape[1])
+    booster = fit_booster(
+        bins, possible[rows], n_outcomes, columns, binning.n_bins, draws, settings
+    )
+    return ModelRule(binning, (booster,), cases.rewards)
