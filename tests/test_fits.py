@@ -73,10 +73,7 @@ def test_a_policy_without_fits_refuses_results() -> None:
 
 
 def test_only_the_due_fit_is_accepted() -> None:
-    policy = Fitter(PROBLEM, every=1, seed=1)
-    policy.fits_beside = True
-    agent = Agent(PROBLEM, policy, background=True)
-    with agent:
+    with Agent(PROBLEM, Fitter, every=1, seed=1, background=True) as agent:
         play(agent, 1)
         policy = agent.policy
         assert policy.due_fit is not None
@@ -100,11 +97,10 @@ def test_the_worker_gives_the_result_of_a_fit() -> None:
 def test_a_fit_that_fails_is_reported_and_the_worker_goes_on() -> None:
     worker = FitWorker()
     try:
-        with pytest.raises(
-            FitFailed, match=r"(?s)fit 4 has failed.*the models are too large"
-        ) as raised:
+        with pytest.raises(FitFailed, match="fit 4 has failed") as raised:
             worker.submit(BrokenFit()).result(LIMIT)
         assert "correct the policy" in str(raised.value)
+        assert "the models are too large" in str(raised.value)
         with pytest.raises(FitFailed, match="died 3 times"):
             worker.submit(DeadlyFit()).result(LIMIT)
         with pytest.raises(FitFailed, match="cannot be sent to another process"):
@@ -199,7 +195,12 @@ def test_a_failed_fit_leaves_the_agent_working(caplog: pytest.LogCaptureFixture)
         Agent(PROBLEM, Unlucky, every=2, seed=1, background=True) as agent,
     ):
         play(agent, 2)
-        wait_until(lambda: agent.abandon(agent.ask()) or caplog.records, "the failure")
+
+        def is_reported() -> bool:
+            agent.abandon(agent.ask())
+            return bool(caplog.records)
+
+        wait_until(is_reported, "the failure")
         play(agent, 5)
     assert "fit 1 has failed" in caplog.text
     assert len(caplog.records) == 1

@@ -56,8 +56,13 @@ async def play_and_fit(harness: EngineHarness) -> None:
     """Play four cases at a time, each time until the fit that they make due is applied."""
     for fits in range(1, 4):
         await play(harness, 4)
-        await until(lambda fits=fits: harness.projection.model.fits_applied == fits, "the fit")
+        await fits_used(harness, fits)
     await play(harness, 2)
+
+
+async def fits_used(harness: EngineHarness, count: int) -> None:
+    """Wait until this many fits are applied."""
+    await until(lambda: harness.projection.model.fits_applied == count, "the fit")
 
 
 def events_of(address: str | Path) -> list[Event]:
@@ -114,7 +119,7 @@ def test_decisions_go_on_while_a_fit_runs(store_address: str, gate: Path) -> Non
         due = harness.projection.model.due_fit
         assert due is not None
         gate.touch()
-        await until(lambda: harness.projection.model.fits_applied == 1, "the fit")
+        await fits_used(harness, 1)
         await play(harness, 1)
 
     run_with_engine(store_address, scenario, policy="fitter", more=EVERY)
@@ -128,7 +133,7 @@ def test_a_fit_that_is_replaced_is_not_written(store_address: str, gate: Path) -
         await play(harness, 4)
         await play(harness, 1, reward=-900.0)  # the policy replaces its fit
         gate.touch()
-        await until(lambda: harness.projection.model.fits_applied == 1, "the newer fit")
+        await fits_used(harness, 1)
 
     run_with_engine(store_address, scenario, policy="fitter", more=EVERY)
     assert [event.step for event in events_of(store_address) if event.kind == FITTED] == [2]
@@ -147,7 +152,7 @@ def test_a_stale_fit_in_the_log_is_ignored_by_all(store_address: str, gate: Path
         assert harness.projection.totals.counts["fitted too late"] == 1
         assert harness.projection.model.version == 5
         gate.touch()
-        await until(lambda: harness.projection.model.fits_applied == 1, "the newer fit")
+        await fits_used(harness, 1)
         await play(harness, 2)
 
     run_with_engine(store_address, scenario, policy="fitter", more=EVERY)
@@ -176,7 +181,7 @@ def test_a_restart_applies_results_and_runs_only_the_due_fit(
         due = harness.projection.model.due_fit
         assert (harness.projection.model.fits_applied, due and due.number) == (3, 4)
         gate.touch()
-        await until(lambda: harness.projection.model.fits_applied == 4, "the due fit")
+        await fits_used(harness, 4)
 
     run_with_engine(store_address, restarted, policy="fitter", more=EVERY)
     with closing(open_store(store_address, read_only=True)) as reader:
@@ -221,9 +226,7 @@ def test_only_the_leader_runs_fits(postgres: PostgresServer) -> None:
                 for harness in (one, other):
                     await play(harness, 2)
                 for harness in (one, other):
-                    await until(
-                        lambda h=harness, n=fits: h.projection.model.fits_applied == n, "the fit"
-                    )
+                    await fits_used(harness, fits)
             assert one.projection.digest() == other.projection.digest()
             assert sum(engine._fit_worker.pid is not None for engine in engines) == 1
         finally:
