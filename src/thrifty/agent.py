@@ -365,6 +365,7 @@ class Agent:
               `costs`; and `unavailable`, the features that could not be obtained.
             - `action`, and `action_values`: the policy's estimates when it chose the action, None
               for an action that was never tried.
+            - `action_why`: in words, how the action compares with the next best, or None.
             - `action_reasons`: why a policy that buys in steps bought nothing more, or None.
             - `reward` and `outcome`.
 

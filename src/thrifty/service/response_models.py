@@ -84,6 +84,7 @@ class Explanation(TypedDict):
     reasons: Any
     learnt_before_acting: int | None
     action_values: dict[str, float | None] | None
+    action_why: str | None
     action_reasons: Any
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
-from thrifty.case_record import action_values_in_money, explain_reasons
+from thrifty.case_record import action_values_in_money, explain_action, explain_reasons
 from thrifty.json_values import to_json_value
 from thrifty.plans.files import plan_from_dict
 from thrifty.plans.outline import plan_outline
@@ -130,14 +130,17 @@ def _reward_view(event: Event) -> RewardView:
 def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
     """Return the policy's reasons and the values of the actions, in money."""
     acted = case.acted
-    values = None if acted is None else acted.body["action_values"]
+    logged = None if acted is None else acted.body["action_values"]
+    values = action_values_in_money(spec.problem, logged)
+    action = None if acted is None else str(acted.body["action"])
     return {
         "learnt_before_buying": _learnt_before(case.opened),
         "reasons": explain_reasons(
             spec.problem, case.opened.body["reasons"], case.opened.body["free"]
         ),
         "learnt_before_acting": None if acted is None else _learnt_before(acted),
-        "action_values": action_values_in_money(spec.problem, values),
+        "action_values": values,
+        "action_why": explain_action(action, values, spec.unit),
         "action_reasons": None
         if acted is None or acted is case.opened
         else explain_reasons(spec.problem, acted.body.get("reasons"), case.opened.body["free"]),

@@ -327,6 +327,13 @@ function stepRows(steps) {
   });
 }
 
+// Why it stopped buying, and why it took this action.
+function actionReasonRows(explain, steps) {
+  const stopped = explain.action_reasons === null ? [] : reasonRows(explain.action_reasons);
+  const rows = stopped.map(([name, value]) => [steps.length > 0 ? "end: " + name : name, value]);
+  return explain.action_why === null ? rows : [...rows, ["why this action", explain.action_why]];
+}
+
 function allReasonRows(steps) {
   return steps.flatMap((step, k) =>
     reasonRows(step.reasons).map(([name, value]) => [steps.length > 1 ? `${k + 1}: ${name}` : name, value])
@@ -367,6 +374,7 @@ async function showCase(id) {
       table([
         ["rounds learnt before buying", String(explain.learnt_before_buying)],
         ...allReasonRows(shown.steps),
+        ...actionReasonRows(explain, shown.steps),
         ["value of each action", explain.action_values === null ? "–" : formatEntries(explain.action_values)],
       ])
     );
