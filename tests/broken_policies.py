@@ -358,13 +358,11 @@ class LosesItsFit(Fitter):
         self._due = None
 
 
-class LearnsFromTheFitItself(Fitter):
-    """It knows the result before it is applied, so that the time of a fit changes nothing."""
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        if self._due is not None:
-            self.means = self.means + self._due.number
+class DoubtsWhatOthersRan(Fitter):
+    def apply_fit(self, number: int, result: bytes) -> None:
+        super().apply_fit(number, result)
+        if self.fits_beside:
+            self.means = -self.means
 
 
 BROKEN_POLICIES: dict[type[Policy], str] = {
@@ -402,7 +400,7 @@ BROKEN_POLICIES: dict[type[Policy], str] = {
     FitsByTheClock: "fits_may_run_beside",
     AcceptsAnyFit: "fits_may_run_beside",
     LosesItsFit: "fits_may_run_beside",
-    LearnsFromTheFitItself: "fits_may_run_beside",
+    DoubtsWhatOthersRan: "fits_may_run_beside",
 }
 
 

@@ -323,8 +323,8 @@ treat was not available.'
     best = others[0]
     if known[best] > known[action]:
         return (
-            f"{action} has an estimated reward of {money(action)}, and {best} {money(best)}: it was "
-            f"taken to learn, or because {best} was not available."
+            f"{action} has an estimated reward of {money(action)}, and {best} {money(best)}: it "
+            f"was taken to learn, or because {best} was not available."
         )
     if known[best] == known[action]:
         return f"{action} and {best} have the same estimated reward, {money(action)}."

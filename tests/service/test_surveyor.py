@@ -17,7 +17,7 @@ POLICY = """
 name = "clinic"
 policy = "surveyor"
 seed = 3
-horizon = 2000
+horizon = 10000
 
 [[features]]
 name = "age"
@@ -92,8 +92,8 @@ def test_plans_are_learnt_live_and_survive_kills(store_address: str, tmp_path: P
 
         wait_until(a_plan_is_carried_out, "a plan that buys")
         shown = httpx.get(f"{service.url}/v1/policies/clinic/status", trust_env=False).json()
-        assert shown["plan"]["buy"] == ["test"]
-        assert [box["acts"] for box in shown["plan"]["below"]] == [True, True]
+        assert "test" in shown["plan"]["buy"]
+        assert shown["plan"]["condition"] == "In every case"
         assert shown["status"]["explored"]["cases"] >= 40
         assert "plan" not in shown["status"]
     found = subprocess.run(
