@@ -24,7 +24,7 @@ from typing import IO, Protocol
 from thrifty.errors import FitFailed
 
 _MAX_ATTEMPTS = 3
-_NICENESS = 19
+_NICENESS = 10
 _COMMAND = "from thrifty.fits import run_requests; run_requests()"
 _SIZE = struct.Struct("<Q")
 _DONE, _FAILED = b"\0", b"\1"
