@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from time import perf_counter, thread_time
+from time import perf_counter, sleep, thread_time
 from typing import Any, TypeVar
 
 import numpy as np
@@ -119,7 +119,7 @@ def saved_size(agent: Agent) -> float:
         return path.stat().st_size / 1e6
 
 
-def run(cases: int, *, background: bool) -> tuple[CallTimes, float, dict[str, Any]]:
+def run(cases: int, *, pause: float, background: bool) -> tuple[CallTimes, float, dict[str, Any]]:
     """Play cases; return the times of calls, the largest size of the state and the last status."""
     world, times, largest = World(max(cases // 8, 1)), CallTimes(), 0.0
     with Agent(
@@ -129,6 +129,7 @@ def run(cases: int, *, background: bool) -> tuple[CallTimes, float, dict[str, An
             play_case(agent, world, CallTimes())
         for k in range(cases):
             play_case(agent, world, times)
+            sleep(pause)
             if (k + 1) % max(cases // 10, 1) == 0:
                 size = saved_size(agent)
                 largest = max(largest, size)
@@ -144,16 +145,18 @@ def main() -> int:
     """Measure, print, and fail if a decision or the state is larger than promised."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.refits", description=__doc__)
     parser.add_argument("--cases", type=int, default=50_000)
+    parser.add_argument("--pause", type=float, default=0.0, help="milliseconds between two cases")
     parser.add_argument("--inside", action="store_true", help="also fit inside `tell`")
     options = parser.parse_args()
-    times, largest, status = run(options.cases, background=True)
+    pause = options.pause / 1e3
+    times, largest, status = run(options.cases, pause=pause, background=True)
     show("all calls", times.every)
     slowest = show("while a fit ran", times.during_fits)
     print(f"fits {status['fits']}, changes noticed {len(status['changes'])}")
     print(f"p99 of a decision while a fit ran: {slowest:.3f} ms, at most {MAX_P99_MS}")
     print(f"largest saved state: {largest:.2f} MB, at most {MAX_STATE_MB}")
     if options.inside:
-        show("fits inside tell", run(options.cases, background=False)[0].every)
+        show("fits inside tell", run(options.cases, pause=pause, background=False)[0].every)
     return int(slowest > MAX_P99_MS or largest > MAX_STATE_MB)
 
 
