@@ -46,6 +46,8 @@ class Bank:
     effort : tuple of int, optional
         Number of folds, of repeats, and of models that a rule averages. By default more for small
         tables.
+    fewest : int
+        Levels of a category with fewer cases share one bin; see `Binning.learn`.
 
     Attributes
     ----------
@@ -56,14 +58,19 @@ class Bank:
     """
 
     def __init__(
-        self, cases: PastCases, *, seed: int = 1, effort: tuple[int, int, int] | None = None
+        self,
+        cases: PastCases,
+        *,
+        seed: int = 1,
+        effort: tuple[int, int, int] | None = None,
+        fewest: int = 0,
     ) -> None:
         rng = generator(seed)
         if cases.n_cases > MAX_CASES:
             rows = rng.choice(cases.n_cases, MAX_CASES, replace=False, shuffle=False)
             cases = cases.subset(np.sort(rows))
         self.cases = cases
-        self.binning = Binning.learn(cases)
+        self.binning = Binning.learn(cases, fewest=fewest)
         self.bins = self.binning.apply(cases.codes)
         self._settings = BoostingSettings.for_cases(cases.n_cases)
         self._n_outcomes = cases.rewards.shape[1]

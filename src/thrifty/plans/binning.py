@@ -37,13 +37,16 @@ class Binning:
     n_bins: NDArray[np.int64]
 
     @classmethod
-    def learn(cls, cases: PastCases) -> Binning:
+    def learn(cls, cases: PastCases, *, fewest: int = 0) -> Binning:
         """Order the levels of categories by what past cases gained in them.
 
         Parameters
         ----------
         cases : PastCases
             Cases to learn from.
+        fewest : int
+            Levels of a category with fewer cases share one bin. The order of the levels depends on
+            the outcomes of all cases, so models of rare levels would have seen every outcome.
 
         Returns
         -------
@@ -54,7 +57,7 @@ class Binning:
         lookups = tuple(
             _ordered_lookup(feature, cases.codes[:, i])
             if feature.ordered
-            else _category_lookup(feature, cases.codes[:, i], advantage)
+            else _category_lookup(feature, cases.codes[:, i], advantage, fewest)
             for i, feature in enumerate(cases.problem.features)
         )
         n_bins = np.array([int(lookup.max()) + 1 for lookup in lookups])
@@ -98,17 +101,21 @@ def _ordered_lookup(feature: Feature, codes: NDArray[np.int16]) -> Bins:
 
 
 def _category_lookup(
-    feature: Feature, codes: NDArray[np.int16], advantage: NDArray[np.float64]
+    feature: Feature, codes: NDArray[np.int16], advantage: NDArray[np.float64], fewest: int
 ) -> Bins:
     n_levels = len(feature.levels)
     known = codes >= 0
     counts = np.bincount(codes[known], minlength=n_levels)
     sums = np.bincount(codes[known], advantage[known], minlength=n_levels)
     mean = float(advantage.mean()) if advantage.size else 0.0
+    rare = counts < fewest
+    counts[rare], sums[rare] = counts[rare].sum(), sums[rare].sum()
     score = (sums + PRIOR_CASES * mean) / (counts + PRIOR_CASES)
     order = np.argsort(score, kind="stable")
     bins = np.empty(n_levels + 1, np.uint8)
     bins[order] = np.arange(n_levels) * min(MAX_BINS, n_levels) // n_levels
+    if rare.any():
+        bins[:-1][rare] = bins[:-1][rare].min()
     if feature.missing is not None:
         bins[-1] = bins[feature.levels.index(feature.missing)]
     else:

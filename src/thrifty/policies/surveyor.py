@@ -22,6 +22,7 @@ from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
+from thrifty.surveyor.completion import SMALLEST_CHANCE
 from thrifty.surveyor.drift import ChangeDetector
 from thrifty.surveyor.exploration import Exploration, headroom, optimistic_headroom
 from thrifty.surveyor.fit import FitResult, FitSettings, PlanFit
@@ -52,8 +53,8 @@ MORE_ROWS, MORE_ROWS_WITHOUT_PLAN = 1.4, 1.15
 MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 ACCEPTED = 1.0
-"""Standard errors by which a plan must seem better than buying nothing, as long as exploring
-goes on. Once it cannot go on, a plan is tried if it seems better at all."""
+"""Standard errors by which a plan must seem better than buying nothing. After the first phase a
+plan is tried if it seems better at all, unless one has lost before, or a loss could stay hidden."""
 CLEAR = 2.0
 """Standard errors by which a plan must seem better than buying nothing for exploring to end."""
 INFORMATIVE = 0.05
@@ -64,7 +65,7 @@ SMALL_GAP = 0.02
 """A difference of this share of the range of rewards is small."""
 DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
-LOSS_SHARE = 0.022
+LOSS_SHARE = 0.0235
 """Default of the largest loss, as a share of the headroom of all cases."""
 EXPLORING_SHARE = 0.75
 """Share of the largest loss at which exploring stops. The rest is for trying plans."""
@@ -92,7 +93,7 @@ class Surveyor(Policy):
         Number of cases over which exploring has to pay.
     max_loss : float, optional
         How far the total gain may fall below that of the best constant action before Surveyor
-        takes that action only. By default 2.2% of the headroom of `horizon` cases: the difference
+        takes that action only. By default 2.35% of the headroom of `horizon` cases: the difference
         between perfect foresight and the best constant action.
     max_steps : int, optional
         1 if a case may have only one purchase. By default there may be any number.
@@ -158,7 +159,7 @@ class Surveyor(Policy):
         self._free: Bools | None = None
         self._looks: tuple[Look, ...] = list_looks(self._planning, np.zeros(n, np.bool_))
         self._paid = np.full(n, np.nan)
-        self._counts = OutcomeCounts.empty(n_outcomes)
+        self._counts = OutcomeCounts(n_outcomes)
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
         self.ledger = Ledger()
@@ -176,7 +177,8 @@ class Surveyor(Policy):
         full = headroom(self._counts.frequencies, self._table.table)
         if self.knowledge is None:
             return full
-        return optimistic_headroom(full, self.knowledge.informed_gain, self._counts.n_rare)
+        n_rare = self._rows_since_change() * (1 - float(self._counts.frequencies.max()))
+        return optimistic_headroom(full, self.knowledge.informed_gain, n_rare)
 
     @property
     def max_loss(self) -> float:
@@ -187,11 +189,8 @@ class Surveyor(Policy):
 
     @property
     def is_cautious(self) -> bool:
-        """True if the largest loss is reached, and the plan has not proved itself.
-
-        Then only the best constant action is taken.
-        """
-        return self.ledger.surplus <= -self.max_loss and not self.ledger.record.is_proved
+        """True if the largest loss is reached. Then only the best constant action is taken."""
+        return self.ledger.surplus <= -self.max_loss
 
     @property
     def can_explore(self) -> bool:
@@ -400,6 +399,9 @@ class Surveyor(Policy):
 
     def _values(self, observation: Observation) -> Floats:
         """Return the value of each action in money."""
+        if observation.purpose == EXPLORE:
+            informed: Floats = self._table.table @ self._probabilities(observation)
+            return informed
         leaf = self._leaf(observation)
         if leaf is None:
             return self._blind_values
@@ -414,30 +416,30 @@ class Surveyor(Policy):
 
     def _probabilities(self, observation: Observation) -> Floats:
         """Return the probabilities of the outcomes in a case."""
-        leaf = self._leaf(observation)
-        if leaf is None or self.knowledge is None:
+        knowledge, leaf = self.knowledge, self._leaf(observation)
+        if leaf is None or knowledge is None:
             return self._counts.frequencies
-        if isinstance(leaf.rule, ModelRule):
-            found: Floats = leaf.rule.probabilities(observation.codes.astype(np.int16)[None])[0]
-            return found
-        return self._leaf_frequencies.get(id(leaf), self.knowledge.frequencies)
+        if not isinstance(leaf.rule, ModelRule):
+            return self._leaf_frequencies.get(id(leaf), knowledge.frequencies)
+        found: Floats = leaf.rule.probabilities(observation.codes.astype(np.int16)[None])[0]
+        if observation.purpose == EXPLORE:
+            # A model counts as far as unseen cases confirmed it.
+            share = knowledge.confidence
+            found = share * found + (1 - share) * self._counts.frequencies
+        return found
 
     def _leaf(self, observation: Observation) -> Leaf | None:
         """Return the leaf that decides in a case, or None if a constant action is taken."""
         if self.knowledge is None or observation.purpose == CAUTION:
             return None
         if observation.purpose == EXPLORE:
-            # A model of noise is worse than no model.
-            helps = self.knowledge.informed_gain > 0
-            node = (self.knowledge.everything if helps else self.knowledge.nothing).root
+            node = self.knowledge.everything.root
         else:
             assert self._steps is not None
             node = self._steps.leaf(observation.codes.tolist()).node
         assert isinstance(node, Leaf)
-        is_whole_plan = node is self.knowledge.plan.root or observation.purpose == EXPLORE
-        if is_whole_plan and not node.looks and isinstance(node.rule, ActionRule):
-            return None
-        return node
+        is_constant = node is self.knowledge.plan.root and isinstance(node.rule, ActionRule)
+        return None if is_constant and not node.looks else node
 
     def _blind_gap(self) -> float:
         """Return how much the best constant action gains more than the second."""
@@ -473,25 +475,29 @@ class Surveyor(Policy):
         # Before the case is counted: its own outcome must not choose what it is compared with.
         constant = int(self._counts.values(self._table.table).argmax())
         values = self._values(observation)
-        self._remember(observation, possible, probabilities)
+        self._remember(observation, possible)
         if observation.purpose == EXPLORE:
             more = max(observation.total_cost * self._span - self._spend, 0.0)
             self._exploration.add(more + float(values.max() - values[action]))
         self._count_surplus(observation, values, action, constant, possible, money)
+        if self.knowledge is not None and self.ledger.record.is_disproved:
+            self.ledger.drop_plan()
+            self._use(self.knowledge.without_purchases())
         if self.knowledge is not None:
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
 
-    def _remember(self, observation: Observation, possible: Bools, probabilities: Floats) -> None:
+    def _remember(self, observation: Observation, possible: Bools) -> None:
         settled, chance = observation.settled, self._reveal_chance(observation)
         is_selected = observation.purpose != EXPLORE and not self._table.tells.all()
         is_complete = bool(settled.all()) and not is_selected
         if is_complete or possible.sum() == 1:
             memory = self._complete if is_complete else self._partial
             memory.add(observation.codes, settled, possible, self.rounds, chance)
-        if not possible.all() and (not is_selected or self._leaf(observation) is None):
-            likely = probabilities * possible
-            self._counts.add(likely / max(float(likely.sum()), 1e-12), 1 / max(chance, 0.1))
+        is_blind = self._leaf(observation) is None
+        if not possible.all() and (is_blind or not is_selected):
+            by = None if is_blind else self._probabilities(observation)
+            self._counts.add(possible, 1 / max(chance, SMALLEST_CHANCE), by)
         paid, before = observation.costs, self._paid
         later = np.where(np.isnan(before), paid, before + PRICE_MEMORY * (paid - before))
         self._paid = np.where(np.isnan(paid), before, later)
@@ -551,7 +557,7 @@ class Surveyor(Policy):
         if self._due is not None:
             return
         growth = MORE_ROWS if has_plan else MORE_ROWS_WITHOUT_PLAN
-        is_last_chance = has_ended and not has_plan and not self.can_explore
+        is_last_chance = has_ended and not has_plan
         if rows >= FIRST_ROWS and (rows >= growth * self._planned_rows or is_last_chance):
             self._learn(search=True)
         elif self.knowledge is not None and self.rounds >= min(
@@ -578,12 +584,19 @@ class Surveyor(Policy):
         else:
             self._apply(fit.learn())
 
+    def _accepted(self) -> float:
+        """Return the standard errors by which a new plan must seem better than buying nothing."""
+        constant = int(self._counts.values(self._table.table).argmax())
+        is_visible = not self._table.can_hide_reward(constant)
+        is_tried = is_visible and not self._exploration.is_first and not self.ledger.n_disproved
+        return 0.0 if is_tried else ACCEPTED
+
     def _prepare(self, *, search: bool) -> PlanFit:
         settings = FitSettings(
             search=search,
             seed=self._seed,
             since=self._since(),
-            accepted=ACCEPTED if self.can_explore else 0.0,
+            accepted=self._accepted(),
             keep_plan=self.ledger.record.is_proved,
             one_purchase=self._one_purchase,
             is_selected=not self._table.reveals_all,
@@ -616,7 +629,7 @@ class Surveyor(Policy):
                 number = k - history.n_cases
                 memory.add(history.codes[k], history.settled[k], history.possible[k], number)
             if n_possible[k] == 1:
-                self._counts.add(history.possible[k].astype(np.float64))
+                self._counts.add(history.possible[k])
         if self._complete.size >= FIRST_ROWS:
             self._learn(search=True)
         self._exploration.skip_first(self._complete.size)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from thrifty.plans.binning import Binning
 from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booster
 from thrifty.plans.cases import PastCases
+from thrifty.surveyor.frequencies import OutcomeCounts
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -53,7 +54,7 @@ def complete_cases(
     expected = _unseen_probabilities(cases, possible, rng)
     tells = ~possible.all(axis=1)
     weights = tells / np.maximum(chances, SMALLEST_CHANCE)
-    expected = calibrated(expected, expected * possible, weights)
+    expected = calibrated(expected, possible, weights)
     left = expected * possible
     left /= left.sum(axis=1, keepdims=True)
     return replace(
@@ -63,15 +64,15 @@ def complete_cases(
     )
 
 
-def calibrated(expected: Floats, possible: Floats, weights: Floats) -> Floats:
+def calibrated(expected: Floats, possible: Bools, weights: Floats) -> Floats:
     """Draw probabilities towards the frequencies, as far as the outcomes do not confirm them.
 
     Parameters
     ----------
     expected : array of float, shape (n, O)
         Probabilities from models that have not seen the case.
-    possible : array of float, shape (n, O)
-        The same, but 0 for outcomes that are not possible.
+    possible : array of bool, shape (n, O)
+        Outcomes that are possible in each case.
     weights : array of float, shape (n,)
         Weight of each case; 0 if nothing is known about its outcome.
 
@@ -80,15 +81,21 @@ def calibrated(expected: Floats, possible: Floats, weights: Floats) -> Floats:
     array of float, shape (n, O)
         Probabilities.
     """
-    outcomes = possible / possible.sum(axis=1, keepdims=True)
-    frequencies = weights @ outcomes / weights.sum()
-    share = confirmed_share(expected - frequencies, outcomes - frequencies, weights)
+    counts = OutcomeCounts(possible.shape[1])
+    for row, weight in zip(possible, weights, strict=True):
+        if weight > 0:
+            counts.add(row, float(weight))
+    frequencies = counts.frequencies
+    # Between outcomes that stayed possible nothing is confirmed.
+    found = possible * frequencies
+    found /= found.sum(axis=1, keepdims=True)
+    share = confirmed_share(expected - frequencies, found - frequencies, weights)
     drawn: Floats = frequencies + share * (expected - frequencies)
     return np.maximum(drawn, 1e-9)
 
 
-def confirmed_share(claims: Floats, found: Floats, weights: Floats) -> float:
-    """Return the share of what models claim that unseen cases confirm, less a standard error.
+def confirmed_share(claims: Floats, found: Floats, weights: Floats, *, doubt: float = 1.0) -> float:
+    """Return the share of what models claim that unseen cases confirm.
 
     The share is the slope of a weighted regression of what was found on what was claimed.
 
@@ -100,6 +107,8 @@ def confirmed_share(claims: Floats, found: Floats, weights: Floats) -> float:
         Deviations that were found.
     weights : array of float, shape (n,)
         Weight of each case.
+    doubt : float
+        Number of standard errors that are subtracted.
 
     Returns
     -------
@@ -117,7 +126,7 @@ def confirmed_share(claims: Floats, found: Floats, weights: Floats) -> float:
         return 0.0
     slope = float(weights @ (claims * found).sum(axis=1)) / total
     errors = weights * (claims * (found - slope * claims)).sum(axis=1)
-    return min(max(slope - float(np.sqrt((errors**2).sum())) / total, 0.0), 1.0)
+    return min(max(slope - doubt * float(np.sqrt((errors**2).sum())) / total, 0.0), 1.0)
 
 
 def _unseen_probabilities(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Floats:

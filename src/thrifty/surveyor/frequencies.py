@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+EM_STEPS = 30
 OPTIMISM = 1.5
 """Standard errors that are added to the value of an action which reveals the outcome."""
 
@@ -18,67 +19,95 @@ OPTIMISM = 1.5
 class OutcomeCounts:
     """Weighted counts of outcomes, and what they say about constant actions.
 
-    A case counts one divided by the probability that its outcome became known. Cases whose action
-    was chosen by what was seen of them, and whose outcome it may have hidden, must not be counted
-    otherwise.
+    A case counts one divided by the probability that so much became known about its outcome. Cases
+    whose action was chosen by what was seen of them, and may have hidden the outcome, must not be
+    counted otherwise. If an action leaves several outcomes possible, their frequencies are those of
+    largest likelihood.
 
     Parameters
     ----------
-    counts : array of float, shape (O,)
-        Sum of the weights of each outcome.
+    n_outcomes : int
+        Number of outcomes.
+    weights : dict of tuple of bool to float
+        Sum of the weights of the cases with each set of possible outcomes.
     squares : float
         Sum of the squared weights of the cases.
 
     Examples
     --------
-    >>> counts = OutcomeCounts.empty(2)
-    >>> counts.add(np.array([1.0, 0.0]), weight=3.0)
+    >>> counts = OutcomeCounts(2)
+    >>> counts.add(np.array([True, False]), weight=3.0)
     >>> counts.frequencies.tolist(), counts.n_effective
-    ([0.8, 0.2], 1.0)
+    ([0.875, 0.125], 1.0)
     """
 
-    counts: Floats = field(repr=False)
+    n_outcomes: int
+    weights: dict[tuple[bool, ...], float] = field(default_factory=dict)
     squares: float = 0.0
-
-    @classmethod
-    def empty(cls, n_outcomes: int) -> OutcomeCounts:
-        """Return counts of no cases."""
-        return cls(np.zeros(n_outcomes))
+    _frequencies: Floats | None = field(default=None, repr=False)
 
     @property
     def frequencies(self) -> Floats:
-        """The frequencies, each outcome counted once too often, (O,)."""
-        frequencies: Floats = (self.counts + 1) / (self.counts.sum() + self.counts.size)
-        return frequencies
+        """The frequencies, with one more case that is divided evenly among the outcomes, (O,)."""
+        if self._frequencies is None:
+            self._frequencies = self._estimate()
+        return self._frequencies
+
+    def _estimate(self) -> Floats:
+        """Return the frequencies by the EM algorithm; one step is enough if outcomes are known."""
+        sets = np.array([*self.weights, (True,) * self.n_outcomes], np.float64)
+        weights = np.array([*self.weights.values(), 0.0])
+        prior = np.full(self.n_outcomes, 1 / self.n_outcomes)
+        found = prior
+        for _ in range(1 if (sets[:-1].sum(axis=1) == 1).all() else EM_STEPS):
+            likely = sets * found
+            counts = weights @ (likely / likely.sum(axis=1, keepdims=True))
+            found = (counts + prior) / (counts.sum() + 1)
+        return found
 
     @property
     def n_effective(self) -> float:
         """Number of cases of equal weight that would tell as much."""
-        return float(self.counts.sum()) ** 2 / self.squares if self.squares > 0 else 0.0
+        total = sum(self.weights.values())
+        return total**2 / self.squares if self.squares > 0 else 0.0
 
-    @property
-    def n_rare(self) -> float:
-        """Number of cases with an outcome other than the most frequent one."""
-        total = float(self.counts.sum())
-        return self.n_effective * (1 - float(self.counts.max()) / total) if total > 0 else 0.0
-
-    def add(self, probabilities: Floats, weight: float = 1.0) -> None:
+    def add(
+        self,
+        possible: NDArray[np.bool_],
+        weight: float = 1.0,
+        probabilities: Floats | None = None,
+    ) -> None:
         """Count a case.
 
         Parameters
         ----------
-        probabilities : array of float, shape (O,)
-            1 for its outcome, or the probabilities of those that are possible.
+        possible : array of bool, shape (O,)
+            True for each possible outcome.
         weight : float
             One divided by the probability that so much became known.
+        probabilities : array of float, shape (O,), optional
+            Probabilities of the outcomes by which the action was chosen. Without them, the action
+            must not depend on what was seen of the case.
         """
-        self.counts = self.counts + weight * probabilities
+        if probabilities is None or possible.sum() == 1:
+            self._add(tuple(possible.tolist()), weight)
+        else:
+            likely = probabilities * possible
+            for k in np.flatnonzero(possible).tolist():
+                share = float(likely[k] / max(float(likely.sum()), 1e-12))
+                self._add(tuple(j == k for j in range(self.n_outcomes)), weight * share)
         self.squares += weight**2
+        self._frequencies = None
+
+    def _add(self, key: tuple[bool, ...], weight: float) -> None:
+        self.weights[key] = self.weights.get(key, 0.0) + weight
 
     def forget(self, kept: float) -> None:
         """Reduce the counts to those of at most this many cases, because the world has changed."""
         share = min(1.0, kept / max(self.n_effective, 1e-12))
-        self.counts, self.squares = share * self.counts, share * self.squares
+        self.weights = {key: share * weight for key, weight in self.weights.items()}
+        self.squares *= share
+        self._frequencies = None
 
     def values(self, rewards: Floats) -> Floats:
         """Return the expected reward of each constant action.
@@ -125,9 +154,11 @@ class OutcomeCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as JSON values."""
-        return {"counts": self.counts.tolist(), "squares": self.squares}
+        weights = [[list(key), weight] for key, weight in self.weights.items()]
+        return {"n_outcomes": self.n_outcomes, "weights": weights, "squares": self.squares}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> OutcomeCounts:
         """Return what `to_dict` described."""
-        return cls(np.array(plain["counts"]), plain["squares"])
+        weights = {tuple(key): weight for key, weight in plain["weights"]}
+        return cls(plain["n_outcomes"], weights, plain["squares"])

@@ -201,7 +201,8 @@ def _confidence(expected: Floats, outcomes: Integers) -> float:
     """Return the share of what a model says beyond the frequencies that the outcomes confirm."""
     found = np.eye(expected.shape[1])[outcomes]
     frequencies = found.mean(axis=0)
-    return confirmed_share(expected - frequencies, found - frequencies, np.ones(len(found)))
+    weights = np.ones(len(found))
+    return confirmed_share(expected - frequencies, found - frequencies, weights, doubt=0.0)
 
 
 def refit_models(

@@ -8,6 +8,8 @@ from typing import Any
 
 PROVED_CASES = 100
 """Number of cases after which the gains of a plan count as evidence."""
+DISPROVED = 2.5
+"""Standard errors by which a plan must have lost to be given up."""
 HIDDEN_SHARE = 0.05
 """Largest share of cases in which the reward of the constant action was only estimated."""
 
@@ -55,9 +57,14 @@ class PlanRecord:
 
     @property
     def is_proved(self) -> bool:
-        """True if the plan has gained by more than a standard error, and hardly any of that is only estimated."""
+        """True if the plan has gained by a standard error, hardly any of it only estimated."""
         is_known = self.n_hidden <= HIDDEN_SHARE * self.n
         return self.n >= PROVED_CASES and is_known and self.mean > self.error
+
+    @property
+    def is_disproved(self) -> bool:
+        """True if the plan has clearly lost."""
+        return self.n >= PROVED_CASES and self.mean < -DISPROVED * self.error
 
 
 @dataclass
@@ -70,6 +77,8 @@ class Ledger:
         Total gain so far minus that of the constant action.
     record : PlanRecord
         The same for the present plan.
+    n_disproved : int
+        Number of plans that were given up because they lost.
 
     Examples
     --------
@@ -81,6 +90,12 @@ class Ledger:
 
     surplus: float = 0.0
     record: PlanRecord = field(default_factory=PlanRecord)
+    n_disproved: int = 0
+
+    def drop_plan(self) -> None:
+        """Count a plan that was given up."""
+        self.record = PlanRecord()
+        self.n_disproved += 1
 
     def add(self, surplus: float, *, is_known: bool, is_plan: bool) -> None:
         """Take in a case.
@@ -105,4 +120,4 @@ class Ledger:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Ledger:
         """Return what `to_dict` described."""
-        return cls(plain["surplus"], PlanRecord(**plain["record"]))
+        return cls(plain["surplus"], PlanRecord(**plain["record"]), plain["n_disproved"])

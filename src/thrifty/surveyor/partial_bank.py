@@ -14,6 +14,8 @@ from thrifty.seeds import generator
 
 EFFORT = (4, 1, 2)
 """Folds, repeats and averaged models: less than for a single table, because it is done often."""
+FEWEST_CASES = 15
+"""Levels of a category with fewer cases share one bin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class PartialBank(Bank):
     """
 
     def __init__(self, cases: PastCases, partial: PartialCases, *, seed: int = 1) -> None:
-        super().__init__(cases, seed=seed, effort=EFFORT)
+        super().__init__(cases, seed=seed, effort=EFFORT, fewest=FEWEST_CASES)
         self.partial = partial
         self._partial_bins = self.binning.apply(partial.codes)
         self._seed = seed
