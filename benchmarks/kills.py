@@ -4,20 +4,23 @@ After the last restart, every acknowledged request must be in the log exactly on
 the service must be, bit for bit, the state that a replay of the log gives.
 
 With --standby, a second process waits and takes over from the one that is killed. With --policy
-surveyor, the policy fits models while it is killed; kills come as soon as a fit has begun. With
---store, the service writes to another store, such as an empty database of PostgreSQL.
+surveyor, the policy fits models while it is killed: a kill waits until up to two fits have ended
+since the start, and then until another one runs. With --store, the service writes to another store,
+such as an empty database of PostgreSQL.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import random
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
@@ -132,7 +135,7 @@ async def kill_often(
     """Kill the service repeatedly, then compare its acknowledgements with its log.
 
     `moment` waits until the time of the next kill. After it, a kill waits up to `fit_seconds` for
-    a fit to run.
+    fits to end, and as long again for a fit to run.
     """
     seen, tally = Killing(), Tally()
     with ExitStack() as ends:  # after any failure, no process is left running
@@ -149,6 +152,8 @@ async def kill_often(
             )
             heir = (await asyncio.to_thread(started, beside=True))[0] if standby else None
             await moment(tally)
+            if fit_seconds:
+                await _fits_ended(port, k % 3, fit_seconds)
             seen.during_fits += await _is_fitting(process.pid, fit_seconds)
             begun = time.monotonic()
             end(process, kill=True)
@@ -160,6 +165,19 @@ async def kill_often(
     if tally.errors:
         raise AssertionError(f"the service returned errors: {tally.errors[:3]}")
     return await asyncio.to_thread(_compare, seen, tally, store)
+
+
+async def _fits_ended(port: int, count: int, seconds: float) -> None:
+    """Wait until this many more fits are used, or for this many seconds."""
+    until, wanted = time.monotonic() + seconds, await _fits_used(port) + count
+    while time.monotonic() < until and await _fits_used(port) < wanted:
+        await asyncio.sleep(0.02)
+
+
+async def _fits_used(port: int) -> int:
+    address = f"http://127.0.0.1:{port}/v1/policies/lending"
+    answer = await asyncio.to_thread(lambda: urllib.request.urlopen(address).read())
+    return int(json.loads(answer)["counts"].get("fitted", 0))
 
 
 async def _is_fitting(pid: int, seconds: float) -> bool:

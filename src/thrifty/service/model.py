@@ -152,6 +152,8 @@ class Model(Decider):
         self.rounds_learnt, self.policy.rounds = (int(count) for count in counts)
         self.fits_applied = int(fits)
         self._refresh()
+        # Changes nothing, but loads the compiled code of restored models before the first request.
+        self.policy.action_values(Observation.nothing(self.problem))
 
     def _refresh(self) -> None:
         self._draw_for("", FEATURES, 0)
