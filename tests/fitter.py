@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.parameters import Whole
+from thrifty.plans.files import plan_to_dict
+from thrifty.plans.tree import ActionRule, Leaf, PlanTree, Split
 from thrifty.policies import registry as registered
 from thrifty.policy import Policy
 from thrifty.problem import Problem
@@ -74,7 +76,20 @@ class Fitter(Policy):
         self._due = None
 
     def status(self) -> dict[str, Any]:
-        return {"fits": self._fits, "explored": {"cases": 3, "cost": 1.5}}
+        """Return all that a dashboard can show; the numbers are made up."""
+        return {
+            "plan": plan_to_dict(two_looks(self.problem)) if self.problem.prices else None,
+            "plan_text": ["buy"],
+            "gain_expected": 12.5,
+            "spend_expected": 1.15,
+            "explored": {"cases": 3, "cost": 1.5},
+            "changes": [7, 1200],
+            "max_loss": 250.0,
+            "surplus": -31.25,
+            "cautious": False,
+            "fits": self._fits,
+            "budget": {"ceiling": 400.0, "spend": 125.5, "shadow_price": 0.125},
+        }
 
     def _choose_features(self, known: Observation) -> Purchase:
         return Purchase(np.arange(self.problem.n_features) == 0)
@@ -124,6 +139,19 @@ class Fitter(Policy):
         self._fits, self._waits, due = state["counts"].tolist()
         actions, rewards = state["due_actions"].copy(), state["due_rewards"].copy()
         self._due = MeanFit(due, actions, rewards, self.problem.n_actions) if due else None
+
+
+def two_looks(problem: Problem) -> PlanTree:
+    """Return a plan that buys the first feature and, if its level is not the first, the second."""
+    rules = [ActionRule(a, np.eye(2)[a]) for a in range(2)]
+    no, yes = Leaf((), rules[0], 30, 2.0), Leaf((), rules[1], 20, 40.0)
+    second = Split((1,), 1, _first_level(problem, 1), no, yes, 50)
+    root = Split((0,), 0, _first_level(problem, 0), Leaf((), rules[0], 50, -0.4), second, 100)
+    return PlanTree(problem, np.zeros(problem.n_features, np.bool_), root)
+
+
+def _first_level(problem: Problem, feature: int) -> NDArray[np.bool_]:
+    return np.arange(problem.levels[feature] + 1) == 0
 
 
 def registry() -> Mapping[str, Any]:
