@@ -13,12 +13,13 @@ import argparse
 import os
 import sys
 import tempfile
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep, thread_time
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,7 +30,8 @@ TESTS = 8
 MAX_STATE_MB = 50.0
 MAX_P99_MS = 1.0
 T = TypeVar("T")
-Times = dict[str, list[tuple[float, float]]]
+Times: TypeAlias = "dict[str, array[float]]"
+"""Pairs of seconds and processor seconds, one after the other, by name of the call."""
 
 
 def make_problem() -> Problem:
@@ -75,9 +77,9 @@ class CallTimes:
         start, worked = perf_counter(), thread_time()
         result = call()
         taken = perf_counter() - start, thread_time() - worked
-        self.every.setdefault(name, []).append(taken)
+        self.every.setdefault(name, array("d")).extend(taken)
         if is_fitting:
-            self.during_fits.setdefault(name, []).append(taken)
+            self.during_fits.setdefault(name, array("d")).extend(taken)
         return result
 
 
@@ -98,11 +100,11 @@ def is_fitting(agent: Agent) -> bool:
 
 def show(title: str, taken: Times) -> float:
     """Print the times of calls; return the 99th percentile of all decisions."""
-    decisions = [pair for name in ("ask", "observe") for pair in taken.get(name, [])]
+    decisions = taken.get("ask", array("d")) + taken.get("observe", array("d"))
     rows = {**taken, "ask, observe": decisions} if decisions else {}
     p99 = 0.0
     for name, pairs in rows.items():
-        walls, works = 1e3 * np.array(pairs).T
+        walls, works = 1e3 * np.frombuffer(pairs).reshape(-1, 2).T
         p50, p99, p999, most = np.quantile(walls, [0.5, 0.99, 0.999, 1.0])
         print(
             f"{title:16} {name:12} {len(walls):9,} calls   p50 {p50:6.3f}   p99 {p99:6.3f}   p99.9 "

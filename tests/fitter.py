@@ -147,7 +147,8 @@ def two_looks(problem: Problem) -> PlanTree:
     no, yes = Leaf((), rules[0], 30, 2.0), Leaf((), rules[1], 20, 40.0)
     second = Split((1,), 1, _first_level(problem, 1), no, yes, 50)
     root = Split((0,), 0, _first_level(problem, 0), Leaf((), rules[0], 50, -0.4), second, 100)
-    return PlanTree(problem, np.zeros(problem.n_features, np.bool_), root)
+    has_price = [problem.list_prices([name]) != [None] for name in problem.feature_names]
+    return PlanTree(problem, ~np.array(has_price), root)
 
 
 def _first_level(problem: Problem, feature: int) -> NDArray[np.bool_]:
