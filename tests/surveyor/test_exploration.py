@@ -37,17 +37,17 @@ def test_at_first_every_case_is_explored_until_the_budget_is_spent() -> None:
     assert exploring.rate(0, headroom=5.0, cost=2.0) == 1.0
     exploring.spent = 300.0
     assert exploring.rate(0, headroom=5.0, cost=2.0) == 0.0
-    exploring.advance(150, n_rows=150, has_plan=False, headroom=5.0)
+    exploring.advance(150, n_rows=150, has_plan=False, is_clear=False, headroom=5.0)
     assert (exploring.is_first, exploring.spent, exploring.start) == (False, 0.0, 150)
 
 
 def test_the_first_phase_ends_when_a_plan_is_confirmed_by_twice_the_cases() -> None:
     exploring = Exploration(1000)
-    exploring.advance(99, n_rows=99, has_plan=False, headroom=5.0)
-    exploring.advance(100, n_rows=100, has_plan=True, headroom=5.0)
-    exploring.advance(199, n_rows=199, has_plan=True, headroom=5.0)
+    exploring.advance(99, n_rows=99, has_plan=False, is_clear=False, headroom=5.0)
+    exploring.advance(100, n_rows=100, has_plan=True, is_clear=True, headroom=5.0)
+    exploring.advance(199, n_rows=199, has_plan=True, is_clear=True, headroom=5.0)
     assert exploring.is_first
-    exploring.advance(200, n_rows=200, has_plan=True, headroom=5.0)
+    exploring.advance(200, n_rows=200, has_plan=True, is_clear=True, headroom=5.0)
     assert not exploring.is_first
     assert exploring.start_rows == 200
 
@@ -55,8 +55,30 @@ def test_the_first_phase_ends_when_a_plan_is_confirmed_by_twice_the_cases() -> N
 @pytest.mark.parametrize(("n_rows", "needed"), [(40, 120), (1000, 600)])
 def test_very_early_and_very_late_plans(n_rows: int, needed: int) -> None:
     exploring = Exploration(1000)
-    exploring.advance(n_rows, n_rows=n_rows, has_plan=True, headroom=5.0)
+    exploring.advance(n_rows, n_rows=n_rows, has_plan=True, is_clear=True, headroom=5.0)
     assert 2 * exploring.planned_rows == needed
+
+
+def test_a_plan_that_is_not_clearly_better_does_not_end_the_first_phase() -> None:
+    exploring = Exploration(1000)
+    for rows in (100, 200, 300):
+        assert not exploring.advance(rows, rows, has_plan=True, is_clear=False, headroom=5.0)
+    assert exploring.advance(301, 301, has_plan=True, is_clear=True, headroom=5.0)
+
+
+def test_the_first_phase_ends_if_nothing_more_may_be_lost() -> None:
+    exploring = Exploration(1000)
+    assert exploring.advance(50, 50, False, False, headroom=5.0, can_go_on=False)
+    assert not exploring.is_first
+    assert not exploring.advance(51, 51, False, False, headroom=5.0, can_go_on=False)
+
+
+def test_the_cost_of_exploring_is_added_up_over_phases() -> None:
+    exploring = Exploration(1000)
+    exploring.add(3.0)
+    exploring.restart(10)
+    exploring.add(2.0)
+    assert (exploring.spent, exploring.total, exploring.n_cases) == (2.0, 5.0, 2)
 
 
 def test_a_trickle_follows_by_hand() -> None:
@@ -107,11 +129,11 @@ def test_never_much_more_is_spent_than_allowed(
         if rng.random() < rate:
             exploring.spent += cost
             total += cost
-        exploring.advance(t, n_rows=t + 1, has_plan=False, headroom=gap)
+        exploring.advance(t, n_rows=t + 1, has_plan=False, is_clear=False, headroom=gap)
     trickle = 0.1 * gap * sqrt(0.1 * horizon) * sqrt(horizon)
     assert total <= 0.06 * gap * horizon + trickle + 2 * cost
 
 
 def test_counters_are_saved_exactly() -> None:
-    exploring = Exploration(1000, False, 0.02, 1 / 3, 7, 20, 60)
+    exploring = Exploration(1000, False, 0.02, 1 / 3, 7, 20, 60, 3, 0.1)
     assert Exploration(**json.loads(json.dumps(exploring.to_dict()))) == exploring

@@ -1,4 +1,4 @@
-"""Drawn outcomes, plans of small tables, and models that are fitted again."""
+"""Plans of small tables, and models that are fitted again."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ import json
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from surveyor_cases import LENDING, SCREENING, drawn_cases, two_step_cases
+from surveyor_cases import SCREENING, drawn_cases, two_step_cases
 from thrifty.plans.cases import PastCases
 from thrifty.plans.tree import ActionRule, Leaf, PlanTree
-from thrifty.problem import Feature, Problem
-from thrifty.surveyor.knowledge import (
-    Knowledge,
-    complete_outcomes,
-    fit_model,
-    learn_plans,
-    refit_models,
-)
+from thrifty.surveyor.knowledge import Knowledge, learn_plans, refit_models
 from thrifty.surveyor.partial_bank import PartialCases
-
-Bools = NDArray[np.bool_]
 
 
 def no_partial_cases(cases: PastCases) -> PartialCases:
@@ -38,70 +28,6 @@ def knowledge() -> Knowledge:
     return learnt(drawn_cases(SCREENING, 400, seed=1))
 
 
-def hidden_by_score(cases: PastCases, share: float) -> Bools:
-    """Return the possible outcomes if a share of the cases with a high score was declined."""
-    rng = np.random.default_rng(5)
-    possible = np.eye(2, dtype=np.bool_)[cases.outcomes]
-    possible[(cases.codes[:, 1] == 1) & (rng.random(cases.n_cases) < share)] = True
-    return possible
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_drawn_outcomes_have_the_frequencies_of_hidden_ones(seed: int) -> None:
-    cases = drawn_cases(LENDING, 6_000, seed, chances=(0.05, 0.6))
-    possible = hidden_by_score(cases, 0.9)
-    known = ~possible.all(axis=1)
-    outcomes = complete_outcomes(cases, possible, np.random.default_rng(50 + seed))
-    np.testing.assert_array_equal(outcomes[known], cases.outcomes[known])
-    # About 300 known cases tell the frequency of 3,000: a standard error of 0.028 among them.
-    high = cases.codes[:, 1] == 1
-    assert outcomes[high].mean() == pytest.approx(cases.outcomes[high].mean(), abs=0.1)
-    assert outcomes.mean() == pytest.approx(cases.outcomes.mean(), abs=0.05)
-    assert cases.outcomes[known].mean() < cases.outcomes.mean() - 0.15  # what is known is biased
-
-
-def test_nothing_is_drawn_if_everything_is_known() -> None:
-    cases = drawn_cases(SCREENING, 50, seed=1)
-    rng = np.random.default_rng(1)
-    before = rng.bit_generator.state
-    outcomes = complete_outcomes(cases, np.eye(2, dtype=np.bool_)[cases.outcomes], rng)
-    np.testing.assert_array_equal(outcomes, cases.outcomes)
-    assert rng.bit_generator.state == before
-
-
-def three_outcomes(n: int) -> tuple[PastCases, Bools]:
-    """Return cases of which some outcomes are known and others are one of two."""
-    rng = np.random.default_rng(3)
-    problem = Problem(
-        [Feature("x", ("0", "1"))],
-        ["a", "b"],
-        outcomes={"a": {"u": 0, "v": 1, "w": 2}, "b": {"u": 0, "v": 0, "w": 3}},
-        prices={"x": 0.1},
-    )
-    codes = rng.integers(0, 2, (n, 1)).astype(np.int16)
-    # Where x is 0, u is three times as frequent as v; where x is 1, all outcomes are w.
-    outcomes = np.where(codes[:, 0] == 1, 2, (rng.random(n) < 0.25).astype(np.int64))
-    possible = np.eye(3, dtype=np.bool_)[outcomes]
-    possible[(rng.random(n) < 0.5) & (outcomes < 2)] = [True, True, False]
-    return PastCases(problem, codes, outcomes, np.array([False])), possible
-
-
-def test_drawn_outcomes_are_possible_ones() -> None:
-    cases, possible = three_outcomes(2_000)
-    outcomes = complete_outcomes(cases, possible, np.random.default_rng(1))
-    assert possible[np.arange(2_000), outcomes].all()
-    drawn = outcomes[possible.sum(axis=1) == 2]
-    assert (drawn == 1).mean() == pytest.approx(0.25, abs=0.06)
-
-
-def test_a_model_learns_from_cases_that_are_partly_known() -> None:
-    cases, possible = three_outcomes(2_000)
-    model = fit_model(cases, possible, np.random.default_rng(1))
-    low, high = model.probabilities(np.array([[0], [1]], np.int16))
-    np.testing.assert_allclose(low, [0.75, 0.25, 0], atol=0.05)
-    np.testing.assert_allclose(high, [0, 0, 1], atol=0.05)
-
-
 def test_the_plan_buys_the_test_and_nothing_else(knowledge: Knowledge) -> None:
     """90 % right: 50 in nine cases, -50 in the tenth, and 5 for the test."""
     assert knowledge.buys
@@ -112,6 +38,10 @@ def test_the_plan_buys_the_test_and_nothing_else(knowledge: Knowledge) -> None:
     assert knowledge.informed_gain == pytest.approx(knowledge.gain + 5 - knowledge.nothing_gain)
     assert knowledge.gain_error == pytest.approx(60 / 20, rel=0.2)
     assert 0.8 < knowledge.trust <= 1
+    assert 0.8 < knowledge.confidence <= 1
+    assert knowledge.clearness == pytest.approx(
+        (knowledge.gain - knowledge.nothing_gain) / knowledge.gain_error
+    )
     assert knowledge.n_cases == 400
     decided = knowledge.plan.decide(np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.int16))
     assert decided.actions.tolist() == [1, 1, 0, 0]  # a low test means that the patient is well

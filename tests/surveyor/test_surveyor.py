@@ -21,6 +21,7 @@ from thrifty.policies import Surveyor
 from thrifty.policies.surveyor import EXPLORE, FOLLOW
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Run
+from thrifty.surveyor.frequencies import OutcomeCounts
 from thrifty.surveyor.history import History
 
 pytestmark = pytest.mark.skipif(
@@ -112,7 +113,7 @@ def test_a_cold_start_looks_at_everything_and_then_only_at_the_test() -> None:
 
 def test_the_same_seed_gives_the_same_run() -> None:
     world = replay_of(risky(400, 2))
-    runs = [play(Surveyor(LENDING, horizon=3_000, seed=seed), world) for seed in (1, 1, 2)]
+    runs = [play(Surveyor(LENDING, horizon=10_000, seed=seed), world) for seed in (1, 1, 2)]
     assert_same(runs[0], runs[1])
     assert (runs[0].actions != runs[2].actions).any()
 
@@ -230,7 +231,7 @@ def test_free_values_are_used_and_not_bought() -> None:
 @pytest.mark.parametrize("n", [20, 300])
 def test_a_restored_policy_goes_on_like_the_one_that_was_saved(problem: Problem, n: int) -> None:
     cases = drawn_cases(problem, n, 2) if problem is SCREENING else risky(n, 2)
-    first, second = (Surveyor(problem, horizon=3_000, seed=seed) for seed in (1, 2))
+    first, second = (Surveyor(problem, horizon=10_000, seed=seed) for seed in (1, 2))
     play(first, replay_of(cases))
     state = first.get_state()
     assert all(isinstance(array, np.ndarray) and array.dtype != object for array in state.values())
@@ -348,7 +349,9 @@ def test_probabilities_of_actions_are_probabilities() -> None:
     rng = np.random.default_rng(1)
     policy, seen = Surveyor(LENDING, seed=1), Observation([0, 0], [0.01, 0.01], purpose=EXPLORE)
     for _ in range(300):
-        policy._counts = rng.integers(0, 50, 2) + rng.random(2)
+        policy._counts = OutcomeCounts(2)
+        for known in np.eye(2, dtype=np.bool_):
+            policy._counts.add(known, float(rng.integers(0, 50) + rng.random()))
         values = policy._values(seen)
         chances = policy._action_chances(seen, values, int(values.argmax()))
         assert (chances >= 0).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -54,7 +55,9 @@ MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 ACCEPTED = 1.0
 """Standard errors by which a plan must seem better than buying nothing. After the first phase a
-plan is tried if it seems better at all, unless one has lost before, or a loss could stay hidden."""
+plan is tried if it seems better at all, unless one has lost before."""
+ACCEPTED_HIDDEN = 1.5
+"""The same if a plan may hide what the best constant action would have earned."""
 CLEAR = 2.0
 """Standard errors by which a plan must seem better than buying nothing for exploring to end."""
 INFORMATIVE = 0.05
@@ -67,6 +70,8 @@ DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
 LOSS_SHARE = 0.0235
 """Default of the largest loss, as a share of the headroom of all cases."""
+HEADROOM_DOUBT = 0.5
+"""Standard errors by which the headroom is reduced before the largest loss is computed."""
 EXPLORING_SHARE = 0.75
 """Share of the largest loss at which exploring stops. The rest is for trying plans."""
 COUNTS_KEPT = 20.0
@@ -185,7 +190,10 @@ class Surveyor(Policy):
         """How far the total gain may fall below that of the best constant action, in money."""
         if self._max_loss is not None:
             return self._max_loss
-        return LOSS_SHARE * headroom(self._counts.frequencies, self._table.table) * self.horizon
+        full = headroom(self._counts.frequencies, self._table.table)
+        # The headroom seems larger if rare outcomes were seen too often by chance.
+        sure = 1 - HEADROOM_DOUBT / math.sqrt(1 + self._counts.n_rare)
+        return LOSS_SHARE * sure * full * self.horizon
 
     @property
     def is_cautious(self) -> bool:
@@ -587,8 +595,9 @@ class Surveyor(Policy):
     def _accepted(self) -> float:
         """Return the standard errors by which a new plan must seem better than buying nothing."""
         constant = int(self._counts.values(self._table.table).argmax())
-        is_visible = not self._table.can_hide_reward(constant)
-        is_tried = is_visible and not self._exploration.is_first and not self.ledger.n_disproved
+        if self._table.can_hide_reward(constant):
+            return ACCEPTED_HIDDEN
+        is_tried = not self._exploration.is_first and not self.ledger.n_disproved
         return 0.0 if is_tried else ACCEPTED
 
     def _prepare(self, *, search: bool) -> PlanFit:

@@ -153,6 +153,7 @@ class PlanFit:
             seed=seed,
             one_purchase=settings.one_purchase,
             accepted=settings.accepted,
+            present=None if self.knowledge is None else self.knowledge.plan,
         )
         n_rare = cases.n_cases - int(np.bincount(cases.outcomes).max())
         if found.buys and cases.n_cases < PLAN_ROWS and n_rare < PLAN_RARE:

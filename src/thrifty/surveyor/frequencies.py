@@ -54,15 +54,15 @@ class OutcomeCounts:
         return self._frequencies
 
     def _estimate(self) -> Floats:
-        """Return the frequencies by the EM algorithm; one step is enough if outcomes are known."""
+        """Return the frequencies by the EM algorithm, which begins with the known outcomes."""
         sets = np.array([*self.weights, (True,) * self.n_outcomes], np.float64)
         weights = np.array([*self.weights.values(), 0.0])
         prior = np.full(self.n_outcomes, 1 / self.n_outcomes)
-        found = prior
-        for _ in range(1 if (sets[:-1].sum(axis=1) == 1).all() else EM_STEPS):
+        is_exact = sets.sum(axis=1) == 1
+        found = _normalised(weights[is_exact] @ sets[is_exact] + prior)
+        for _ in range(0 if is_exact[:-1].all() else EM_STEPS):
             likely = sets * found
-            counts = weights @ (likely / likely.sum(axis=1, keepdims=True))
-            found = (counts + prior) / (counts.sum() + 1)
+            found = _normalised(weights @ (likely / likely.sum(axis=1, keepdims=True)) + prior)
         return found
 
     @property
@@ -70,6 +70,11 @@ class OutcomeCounts:
         """Number of cases of equal weight that would tell as much."""
         total = sum(self.weights.values())
         return total**2 / self.squares if self.squares > 0 else 0.0
+
+    @property
+    def n_rare(self) -> float:
+        """Number of such cases with an outcome other than the most frequent one."""
+        return self.n_effective * (1 - float(self.frequencies.max()))
 
     def add(
         self,
@@ -126,7 +131,7 @@ class OutcomeCounts:
         return values
 
     def optimistic_values(self, rewards: Floats, information: Floats) -> Floats:
-        """Return the values of constant actions, with a bonus for those that reveal the outcome.
+        """Return the values of constant actions, with a bonus for those that reveal more.
 
         If a wrong estimate makes an action that hides the outcome the best one, nothing corrects
         it. The bonus prevents that. It is `OPTIMISM` standard errors of the difference to the best
@@ -146,10 +151,11 @@ class OutcomeCounts:
         """
         frequencies = self.frequencies
         values = rewards @ frequencies
-        behind = rewards - rewards[int(values.argmax())]
+        best = int(values.argmax())
+        behind, more = rewards - rewards[best], np.maximum(information - information[best], 0.0)
         variances = behind**2 @ frequencies - (behind @ frequencies) ** 2
         errors = np.sqrt(np.maximum(variances, 0.0) / (self.n_effective + 1))
-        optimistic: Floats = values + OPTIMISM * information * errors
+        optimistic: Floats = values + OPTIMISM * more * errors
         return optimistic
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,3 +168,8 @@ class OutcomeCounts:
         """Return what `to_dict` described."""
         weights = {tuple(key): weight for key, weight in plain["weights"]}
         return cls(plain["n_outcomes"], weights, plain["squares"])
+
+
+def _normalised(counts: Floats) -> Floats:
+    frequencies: Floats = counts / counts.sum()
+    return frequencies

@@ -15,9 +15,12 @@ from thrifty.plans.cross_fitting import cross_fitted_gains
 from thrifty.plans.files import plan_from_dict, plan_to_dict
 from thrifty.plans.learning import Learnt
 from thrifty.plans.search import search_sets
-from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split, walk
+from thrifty.plans.tree import ActionRule, Leaf, Node, PlanTree, Split
 from thrifty.surveyor.completion import confirmed_share
 from thrifty.surveyor.partial_bank import PartialBank, PartialCases
+
+FREE_ACCEPTED = 1.5
+"""Standard errors by which acting on free values must seem better than a constant action."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +133,7 @@ def learn_plans(
     seed: int,
     one_purchase: bool = False,
     accepted: float = 1.0,
+    present: PlanTree | None = None,
 ) -> Knowledge:
     """Search for a plan from scratch.
 
@@ -145,6 +149,8 @@ def learn_plans(
         True if a plan may buy only once per case.
     accepted : float
         Standard errors by which a plan must seem better than buying nothing.
+    present : PlanTree, optional
+        The present plan, which stays unless a better one is found.
 
     Returns
     -------
@@ -155,12 +161,17 @@ def learn_plans(
     bank = PartialBank(cases, partial, seed=seed)
     search_sets(bank)
     learnt = Learnt(bank, one_purchase=one_purchase)
-    nothing = learnt.nothing
-    plain = _single_gains(learnt, nothing)
-    planned = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
+    nothing = _without_buying(learnt)
+    plain = _gains(nothing, bank)
+    found = cross_fitted_gains(bank, bank.cases.costs, one_purchase=one_purchase)
+    candidates = [(learnt.plan, found)]
+    if present is not None and present.used:
+        candidates.append((_refitted(present, bank), _gains(present, bank)))
+    plan, planned = max(candidates, key=lambda candidate: float(candidate[1].mean()))
     mean, error = _mean(planned - plain)
-    is_better = bool(learnt.plan.used) and mean > accepted * error
-    plan = learnt.plan if is_better else nothing
+    is_better = bool(plan.used) and mean > accepted * error
+    if not is_better:
+        plan, planned, error = nothing, plain, 0.0
     every_look = tuple(range(len(cases.looks)))
     by_action = bank.cases.action_rewards.mean(axis=0)
     constant = int(by_action.argmax())
@@ -171,8 +182,8 @@ def learn_plans(
         everything=learnt.everything,
         frequencies=_frequencies(bank.cases.outcomes, cases.rewards.shape[1]),
         leaf_frequencies=tuple(_leaf_frequencies(plan, bank.cases)),
-        gain=float((planned if is_better else plain).mean()),
-        gain_error=error if is_better else 0.0,
+        gain=float(planned.mean()),
+        gain_error=error,
         nothing_gain=float(plain.mean()),
         informed_gain=float(bank.rewards(every_look).mean() - by_action[constant]),
         spend=float(plan.decide(bank.cases.codes).costs(bank.cases).mean()),
@@ -180,6 +191,37 @@ def learn_plans(
         confidence=_confidence(bank.probabilities(every_look).mean(axis=0), bank.cases.outcomes),
         n_cases=cases.n_cases,
     )
+
+
+def _gains(tree: PlanTree, bank: PartialBank) -> Floats:
+    """Return the gain of each case in a plan, by models that have not seen the case."""
+    cases, gains = bank.cases, np.zeros(bank.cases.n_cases)
+    for leaf, owned, rows in _routes(tree, cases.codes):
+        looks = tuple(sorted({*owned, *leaf.looks}))
+        if isinstance(leaf.rule, ActionRule):
+            rewards = cases.action_rewards[:, leaf.rule.action]
+        else:
+            rewards = bank.rewards(looks)
+        gains[rows] = (rewards - cases.cost(looks))[rows]
+    return gains
+
+
+def _routes(
+    tree: PlanTree, codes: NDArray[np.int16]
+) -> Iterator[tuple[Leaf, LookSet, NDArray[np.intp]]]:
+    """Yield each leaf in the order of `walk`, the looks bought before it, and its cases."""
+
+    def routes(
+        node: Node, owned: LookSet, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[Leaf, LookSet, NDArray[np.intp]]]:
+        if isinstance(node, Leaf):
+            yield node, owned, rows
+            return
+        bought, is_low = (*owned, *node.looks), node.is_low[codes[rows, node.feature]]
+        yield from routes(node.low, bought, rows[is_low])
+        yield from routes(node.high, bought, rows[~is_low])
+
+    return routes(tree.root, (), np.arange(len(codes)))
 
 
 def _mean(values: Floats) -> tuple[float, float]:
@@ -276,13 +318,19 @@ class _Routed(NamedTuple):
         )
 
 
-def _single_gains(learnt: Learnt, tree: PlanTree) -> Floats:
-    """Return the honest gain of each case in a plan that buys nothing."""
-    bank = learnt.bank
-    assert isinstance(tree.root, Leaf)
-    if isinstance(tree.root.rule, ActionRule):
-        return bank.cases.action_rewards[:, tree.root.rule.action]
-    return bank.rewards(())
+def _without_buying(learnt: Learnt) -> PlanTree:
+    """Return a plan that acts by the free values, or in the same way if that is not clearly worse.
+
+    Nothing shows later that a model of the free values is wrong if its action hides the outcome.
+    """
+    rewards = learnt.bank.cases.action_rewards
+    by_action = rewards.mean(axis=0)
+    constant = int(by_action.argmax())
+    mean, error = _mean(_gains(learnt.nothing, learnt.bank) - rewards[:, constant])
+    if mean > FREE_ACCEPTED * error:
+        return learnt.nothing
+    leaf = Leaf((), ActionRule(constant, by_action), len(rewards), float(by_action[constant]))
+    return replace(learnt.nothing, root=leaf)
 
 
 def _frequencies(outcomes: Integers, n_outcomes: int) -> Floats:
@@ -293,11 +341,5 @@ def _frequencies(outcomes: Integers, n_outcomes: int) -> Floats:
 
 def _leaf_frequencies(tree: PlanTree, cases: PastCases) -> Iterator[Floats]:
     """Yield the frequencies of the outcomes in each leaf, in the order of `walk`."""
-    rows = {id(tree.root): np.arange(cases.n_cases)}
-    for node in walk(tree.root):
-        own = rows[id(node)]
-        if isinstance(node, Leaf):
-            yield _frequencies(cases.outcomes[own], cases.rewards.shape[1])
-            continue
-        is_low = node.is_low[cases.codes[own, node.feature]]
-        rows[id(node.low)], rows[id(node.high)] = own[is_low], own[~is_low]
+    for _, _, rows in _routes(tree, cases.codes):
+        yield _frequencies(cases.outcomes[rows], cases.rewards.shape[1])

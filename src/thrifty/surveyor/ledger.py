@@ -58,13 +58,17 @@ class PlanRecord:
     @property
     def is_proved(self) -> bool:
         """True if the plan has gained by a standard error, hardly any of it only estimated."""
-        is_known = self.n_hidden <= HIDDEN_SHARE * self.n
-        return self.n >= PROVED_CASES and is_known and self.mean > self.error
+        return self._is_evidence and self.mean > self.error
 
     @property
     def is_disproved(self) -> bool:
         """True if the plan has clearly lost."""
-        return self.n >= PROVED_CASES and self.mean < -DISPROVED * self.error
+        return self._is_evidence and self.mean < -DISPROVED * self.error
+
+    @property
+    def _is_evidence(self) -> bool:
+        """True if there are enough cases, hardly any of which was only estimated."""
+        return self.n >= PROVED_CASES and self.n_hidden <= HIDDEN_SHARE * self.n
 
 
 @dataclass
