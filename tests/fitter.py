@@ -152,7 +152,8 @@ def two_looks(problem: Problem) -> PlanTree:
 
 
 def _first_level(problem: Problem, feature: int) -> NDArray[np.bool_]:
-    return np.arange(problem.levels[feature] + 1) == 0
+    chosen: NDArray[np.bool_] = np.arange(problem.levels[feature] + 1) == 0
+    return chosen
 
 
 def registry() -> Mapping[str, Any]:

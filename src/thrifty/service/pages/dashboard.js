@@ -231,7 +231,7 @@ function showPlan(shown, policy) {
   const expected = [];
   if (typeof status.gain_expected === "number") expected.push(`Expected gain ${money(status.gain_expected)} per case`);
   if (typeof status.spend_expected === "number") expected.push(`expected spend ${money(status.spend_expected)} per case`);
-  if (typeof status.fits === "number") expected.push(`models fitted ${number(status.fits)} times`);
+  if (typeof status.fits === "number") expected.push(`fits of models so far: ${number(status.fits)}`);
   if (status.cautious) expected.push("at present the best constant action is taken instead, because the loss limit is reached");
   at("plan-note").textContent = expected.length ? expected.join("; ") + "." : "";
   const columns = planLevels(plan);
