@@ -2,6 +2,7 @@
 
 Complete cases on 32 connections, with every event written to disk. The load generator shares the
 machine's cores with the service. Some cases are never finished, so that their deadline ends them.
+With --policy surveyor, models are fitted in another process meanwhile.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 
 import uvloop
 
-from benchmarks.kills import LEVELS, POLICY, end, start
+from benchmarks.kills import LEVELS, POLICIES, end, repaid, start
 from benchmarks.load import CaseSource, Tally, connect, traffic
+from benchmarks.soak import fetch
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -43,9 +45,9 @@ async def open_unfinished(port: int, count: int) -> None:
     line.transport.close()
 
 
-async def measure(port: int, pid: int, requests: int, connections: int) -> None:
+async def measure(port: int, pid: int, source: CaseSource, requests: int, connections: int) -> None:
     """Load the service in ten parts, and print the times of each."""
-    source, part, all_seconds = CaseSource(LEVELS), requests // 10, array("d")
+    part, all_seconds = requests // 10, array("d")
     whole = time.perf_counter()
     await traffic(
         port, "lending", source, connections=connections, cases=20, seed=0, tally=_light()
@@ -94,15 +96,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--policy", choices=sorted(POLICIES), default="scout")
     options = parser.parse_args()
+    source = CaseSource(LEVELS)
+    if options.policy == "surveyor":
+        source.reward = repaid
     with tempfile.TemporaryDirectory() as folder:
         policy, store = Path(folder) / "policy.toml", Path(folder) / "store.db"
-        policy.write_text(POLICY + '[reward_rule]\ndeadline = "20s"\n')
+        policy.write_text(POLICIES[options.policy] + '[reward_rule]\ndeadline = "20s"\n')
         begun = time.perf_counter()
         process, port = start(policy, store)
         print(f"from the command until it listens: {time.perf_counter() - begun:.2f} s")
         try:
-            uvloop.run(measure(port, process.pid, options.requests, options.connections))
+            uvloop.run(measure(port, process.pid, source, options.requests, options.connections))
+            counts = fetch(port, "/v1/policies/lending")["counts"]
+            print(f"fits used: {counts.get('fitted', 0)}")
         finally:
             end(process)
     return 0

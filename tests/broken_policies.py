@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fitter import Fitter, MeanFit
 from thrifty.checks.tables import RoundTables
 from thrifty.errors import EnvironmentEnded, InvalidAction, InvalidPurchase, OutOfTurn
 from thrifty.policy import Policy
@@ -330,6 +331,40 @@ class NeedsTheOutcome(Means):
         super()._update(observation, action, reward, outcome)
 
 
+class RanLater(MeanFit):
+    """The result of a fit depends on when it was run."""
+
+    calls = 0
+
+    def run(self) -> bytes:
+        RanLater.calls += 1
+        return super().run() + b" " * (RanLater.calls % 2)
+
+
+class FitsByTheClock(Fitter):
+    def _fit(self) -> MeanFit:
+        fit = super()._fit()
+        return RanLater(fit.number, fit.actions, fit.rewards, fit.n_actions)
+
+
+class AcceptsAnyFit(Fitter):
+    def _require_due_fit(self, number: int) -> MeanFit:
+        return super()._fit()
+
+
+class LosesItsFit(Fitter):
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().set_state(state)
+        self._due = None
+
+
+class DoubtsWhatOthersRan(Fitter):
+    def apply_fit(self, number: int, result: bytes) -> None:
+        super().apply_fit(number, result)
+        if self.fits_beside:
+            self.means = -self.means
+
+
 BROKEN_POLICIES: dict[type[Policy], str] = {
     NoTypes: "decisions_are_well_formed",
     WrongMask: "decisions_are_well_formed",
@@ -362,6 +397,10 @@ BROKEN_POLICIES: dict[type[Policy], str] = {
     ValuesDraw: "action_values_change_nothing",
     ForgetsCounts: "state_can_be_restored",
     SharesState: "state_can_be_restored",
+    FitsByTheClock: "fits_may_run_beside",
+    AcceptsAnyFit: "fits_may_run_beside",
+    LosesItsFit: "fits_may_run_beside",
+    DoubtsWhatOthersRan: "fits_may_run_beside",
 }
 
 

@@ -246,6 +246,7 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
     agent.tell(case, 1)
     told = agent.explain(case)
     assert json.loads(json.dumps(told, allow_nan=False)) == told
+    (other,) = {"reject", "accept"} - {case.action}
     step = {
         "buy": ["health"],
         "reasons": None,
@@ -261,6 +262,7 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
         "steps": [step],
         "action": case.action,
         "action_values": {"reject": 1.0, "accept": 1.0},
+        "action_why": f"{case.action} and {other} have the same estimated reward, 1.00.",
         "action_reasons": None,
         "reward": 1.0,
         "outcome": None,

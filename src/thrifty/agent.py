@@ -6,12 +6,13 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.archive import read_archive, write_archive
+from thrifty.background_fits import BackgroundFits, run_due_fits
 from thrifty.case import Case
 from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_reward, require_free
 from thrifty.case_record import ABANDONED, REWARDED, CaseRecord
@@ -67,6 +68,11 @@ class Agent:
         Source of all randomness.
     keep : int
         Number of closed cases that can still be explained.
+    background : bool
+        True runs fits of the policy's models in another process, so that no call waits for them.
+        Each call first applies the fit that has finished since the last one. Decisions then depend
+        on how long fits take. Use the agent in a `with` statement, or call `close` at the end.
+        False, the default, runs fits inside `tell`.
     **parameters
         Parameters of the policy. Amounts, such as a budget, are in money.
 
@@ -107,6 +113,7 @@ class Agent:
         target: str | None = None,
         seed: Seed = None,
         keep: int = DEFAULT_KEEP,
+        background: bool = False,
         **parameters: Any,
     ) -> None:
         check_parameter("keep", keep, Whole(0), owner="Agent")
@@ -138,9 +145,16 @@ class Agent:
         self._next_id = 1
         self._open: dict[int, CaseRecord] = {}
         self._closed: dict[int, CaseRecord] = {}
+        self._set_background(background)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, keep: int = DEFAULT_KEEP) -> Agent:
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        keep: int = DEFAULT_KEEP,
+        background: bool = False,
+    ) -> Agent:
         """Make the agent that a policy.toml declares.
 
         Parameters
@@ -151,6 +165,8 @@ class Agent:
             `thrifty worth` first.
         keep : int
             Number of closed cases that can still be explained.
+        background : bool
+            True runs fits in another process.
 
         Returns
         -------
@@ -159,10 +175,12 @@ class Agent:
         """
         from thrifty.policy_file import read_spec
 
-        return cls.from_spec(read_spec(Path(path)), keep=keep)
+        return cls.from_spec(read_spec(Path(path)), keep=keep, background=background)
 
     @classmethod
-    def from_spec(cls, spec: PolicySpec, *, keep: int = DEFAULT_KEEP) -> Agent:
+    def from_spec(
+        cls, spec: PolicySpec, *, keep: int = DEFAULT_KEEP, background: bool = False
+    ) -> Agent:
         """Make the agent of a specification, from its saved agent if it has one.
 
         Parameters
@@ -171,6 +189,8 @@ class Agent:
             A specification, as read from a policy.toml.
         keep : int
             Number of closed cases that can still be explained.
+        background : bool
+            True runs fits in another process.
 
         Returns
         -------
@@ -179,9 +199,17 @@ class Agent:
         """
         if spec.agent is None:
             parameters = dict(spec.parameters)
-            agent = cls(spec.problem, spec.policy, seed=spec.seed, keep=keep, **parameters)
+            agent = cls(
+                spec.problem,
+                spec.policy,
+                seed=spec.seed,
+                keep=keep,
+                background=background,
+                **parameters,
+            )
         else:
-            agent = cls(spec.problem, policy_from_saved_agent(spec, spec.agent), keep=keep)
+            policy = policy_from_saved_agent(spec, spec.agent)
+            agent = cls(spec.problem, policy, keep=keep, background=background)
         agent._free, agent._max_cost = spec.free, spec.max_cost
         return agent
 
@@ -215,6 +243,7 @@ class Agent:
         Case
             The features to buy or, if there are none, the action.
         """
+        self._advance_fits()
         if self._free:
             require_free(self.problem, self._free, free)
         known = free_codes(self.problem, free) if free else {}
@@ -256,6 +285,7 @@ class Agent:
         Case
             The features to buy next or, if there are none, the action.
         """
+        self._advance_fits()
         record = self._find_open(case)
         bought = parse_purchase(self.problem, record, values, costs, max_cost=self._max_cost)
         mask = action_mask(self.problem, available)
@@ -281,6 +311,7 @@ class Agent:
         outcome : str, optional
             Name of the outcome. The reward is then taken from the problem's table.
         """
+        self._advance_fits()
         record = self._find_open(case)
         record.require_acted()
         action = record.action
@@ -289,6 +320,8 @@ class Agent:
         self._decider.learn(record.observation(self.problem.n_features), action, money, which)
         record.reward, record.outcome = money, which
         self._close(record, REWARDED)
+        if self._fits is not None:
+            self._fits.start()
 
     def abandon(self, case: Case | int | str) -> None:
         """Close a case without a reward; the policy learns nothing from it.
@@ -335,6 +368,7 @@ class Agent:
               `costs`; and `unavailable`, the features that could not be obtained.
             - `action`, and `action_values`: the policy's estimates when it chose the action, None
               for an action that was never tried.
+            - `action_why`: in words, how the action compares with the next best, or None.
             - `action_reasons`: why a policy that buys in steps bought nothing more, or None.
             - `reward` and `outcome`.
 
@@ -356,7 +390,8 @@ class Agent:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the agent, its policy and its cases to one file.
 
-        `load` continues exactly where the saved agent stopped, to the last bit.
+        `load` continues exactly where the saved agent stopped, to the last bit. A fit that has not
+        finished is saved, and run again after `load`.
 
         Parameters
         ----------
@@ -377,7 +412,11 @@ class Agent:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, policy: Callable[..., Policy] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        policy: Callable[..., Policy] | None = None,
+        background: bool = False,
     ) -> Agent:
         """Load a saved agent.
 
@@ -388,6 +427,8 @@ class Agent:
         policy : callable, optional
             Class or function that makes a policy that is not in the registry, called as
             `policy(problem, seed=..., **parameters)`.
+        background : bool
+            True runs fits in another process.
 
         Returns
         -------
@@ -399,7 +440,8 @@ class Agent:
         problem = Problem.from_dict(manifest["problem"])
         made = restore_policy(problem, manifest["policy"], state, policy)
         former = "format" not in manifest  # release 0.1, whose open cases had another form
-        agent = cls(problem, made, keep=manifest["history" if former else "keep"])
+        keep = manifest["history" if former else "keep"]
+        agent = cls(problem, made, keep=keep, background=True)  # so that no fit is run twice
         # Again, since a new agent reads the list prices, which may differ from the saved ones.
         made.set_state(state)
         agent._next_id = manifest["next_id"]
@@ -408,7 +450,34 @@ class Agent:
             agent._max_cost = math.inf if limit is None else limit
             agent._open = _records(manifest["open"])
             agent._closed = _records(manifest["closed"])
+        agent._set_background(background)
         return agent
+
+    def close(self) -> None:
+        """Stop the process of an agent with `background=True`; a fit that is running stays due.
+
+        The agent can still be saved. Reporting another reward starts the process again.
+        """
+        if self._fits is not None:
+            self._fits.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _set_background(self, background: bool) -> None:
+        """Run fits in another process from the next call on, or here, where one may be due."""
+        self._fits = BackgroundFits(self.policy) if background else None
+        if not background:
+            self.policy.fits_beside = False
+            run_due_fits(self.policy)
+
+    def _advance_fits(self) -> None:
+        if self._fits is not None:
+            self._fits.apply()
+            self._fits.start()
 
     def _find_open(self, case: Case | int | str) -> CaseRecord:
         key = _issued_id(case, self._next_id)

@@ -219,14 +219,17 @@ class CaseRecord:
     def explain(self, problem: Problem) -> dict[str, Any]:
         """Return the case with names, amounts in money, as JSON values."""
         features, outcomes = problem.features, problem.outcomes
+        action = None if self.action is None else problem.actions[self.action]
+        values = action_values_in_money(problem, to_json_value(self.action_values))
         return {
             "case": self.id,
             "status": self.status,
             "end": self.end,
             "free": {features[i].name: features[i].levels[k] for i, k in self.free.items()},
             "steps": [_explain_step(step, problem, self.free) for step in self.steps],
-            "action": None if self.action is None else problem.actions[self.action],
-            "action_values": action_values_in_money(problem, to_json_value(self.action_values)),
+            "action": action,
+            "action_values": values,
+            "action_why": explain_action(action, values, problem.rewards.unit),
             "action_reasons": None
             if self.action_reasons is None
             else explain_reasons(
@@ -278,6 +281,57 @@ def action_values_in_money(
         return None
     named = zip(problem.actions, values, strict=True)
     return {name: None if v is None else problem.rewards.money(v) for name, v in named}
+
+
+def explain_action(
+    action: str | None, values: Mapping[str, float | None] | None, unit: str = ""
+) -> str | None:
+    """Return in words why an action was chosen, as far as its estimated value says.
+
+    Parameters
+    ----------
+    action : str or None
+        The action.
+    values : mapping or None
+        The policy's estimates by action, in money.
+    unit : str
+        Currency of the estimates.
+
+    Returns
+    -------
+    str or None
+        A sentence; None if there is no action or no estimate of it.
+
+    Examples
+    --------
+    >>> explain_action("treat", {"treat": 31.2, "wait": -4.0})
+    'treat has the highest estimated reward, 31.20; next is wait with -4.00.'
+    >>> explain_action("wait", {"treat": 31.2, "wait": -4.0})
+    'wait has an estimated reward of -4.00, and treat 31.20: it was taken to learn, or because \
+treat was not available.'
+    """
+    known = {name: value for name, value in (values or {}).items() if value is not None}
+    if action is None or action not in known:
+        return None
+
+    def money(name: str) -> str:
+        return f"{known[name]:,.2f} {unit}".rstrip()
+
+    others = sorted((name for name in known if name != action), key=lambda name: -known[name])
+    if not others:
+        return f"{action} has an estimated reward of {money(action)}."
+    best = others[0]
+    if known[best] > known[action]:
+        return (
+            f"{action} has an estimated reward of {money(action)}, and {best} {money(best)}: it "
+            f"was taken to learn, or because {best} was not available."
+        )
+    if known[best] == known[action]:
+        return f"{action} and {best} have the same estimated reward, {money(action)}."
+    return (
+        f"{action} has the highest estimated reward, {money(action)}; next is {best} with "
+        f"{money(best)}."
+    )
 
 
 def reasons_in_money(scale: RewardRange, reasons: Any) -> Any:

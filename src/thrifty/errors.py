@@ -18,6 +18,7 @@
     │   ├── RoundClosed          a case or round that has ended already
     │   ├── KeyReused            an idempotency key that belongs to another request
     │   ├── TooManyOpen          the limit of open cases is reached
+    │   ├── StaleFit             the result of a fit that is not due
     │   └── EnvironmentEnded     no rounds are left to play
     ├── SaveError
     │   ├── ForeignFile          the file was not written by Thrifty
@@ -29,6 +30,7 @@
     │   └── BrokenLog            the log contains an impossible event
     ├── AccessDenied             the API key is missing, or lacks the permission
     ├── ClusterError             other machines cannot be used, or were lost
+    ├── FitFailed                the models of a policy could not be fitted
     └── CheckFailed (also an AssertionError)
 
 Every message says what is wrong, why it matters and what to do. A call that raises one of these
@@ -130,6 +132,10 @@ class TooManyOpen(RoundError):
     """The limit of open cases is reached."""
 
 
+class StaleFit(RoundError):
+    """The result of a fit is not due: it was used before, or a newer fit has replaced it."""
+
+
 class EnvironmentEnded(RoundError):
     """No rounds are left to play."""
 
@@ -184,6 +190,10 @@ class AccessDenied(ThriftyError):
 
 class ClusterError(ThriftyError):
     """Other machines cannot be used, or were lost."""
+
+
+class FitFailed(ThriftyError):
+    """The models of a policy could not be fitted; the policy keeps those that it has."""
 
 
 class CheckFailed(ThriftyError, AssertionError):

@@ -18,7 +18,9 @@ from thrifty.errors import (
     InvalidPurchase,
     InvalidReward,
     SaveError,
+    StaleFit,
 )
+from thrifty.fits import Fit
 from thrifty.parameters import Constraint, as_float, check_parameter, is_whole, require_instance
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase, as_array
@@ -58,6 +60,10 @@ class Policy(ABC):
     reads_price_list : bool
         True if the policy is given the current price of every feature before it buys (see
         `read_price_list`). False, the usual case, if it learns prices by paying them.
+    fits_beside : bool
+        False, the default, lets the policy run each of its fits inside `update`. If you set it to
+        True, `update` only prepares a fit, as `due_fit`, and you run it and hand its result to
+        `apply_fit`. Policies without fits ignore it.
 
     Examples
     --------
@@ -79,6 +85,7 @@ class Policy(ABC):
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
     amounts: ClassVar[frozenset[str]] = frozenset()
     reads_price_list: ClassVar[bool] = False
+    fits_beside: bool = False
 
     def __init__(self, problem: Problem, *, seed: Seed = None, **parameters: Any) -> None:
         require_instance(problem, Problem, "problem")
@@ -240,8 +247,48 @@ class Policy(ABC):
         """
         return None
 
+    @property
+    def due_fit(self) -> Fit | None:
+        """The fit that was prepared and not yet applied, or None.
+
+        A policy may replace it by a newer one, with a higher number. The older one is then stale.
+        """
+        return None
+
+    def apply_fit(self, number: int, result: bytes) -> None:  # noqa: ARG002
+        """Use the result of the due fit from now on.
+
+        Parameters
+        ----------
+        number : int
+            Number of the fit.
+        result : bytes
+            What its method `run` returned.
+
+        Raises
+        ------
+        StaleFit
+            If no fit is due, or one with another number.
+        """
+        raise self._stale_fit(number)
+
+    def status(self) -> dict[str, Any]:
+        """Return what the policy does at the moment, for the dashboard.
+
+        Returns
+        -------
+        dict
+            JSON values, with amounts in money. A policy may have any of these keys: `plan` (as
+            `plan_to_dict` returns it), `plan_text` (its lines), `gain_expected` and
+            `spend_expected` (per case), `explored` (`cases` and their `cost`), `changes` (rounds
+            in which a change began), `max_loss`, `surplus` (gain compared with that of the best
+            constant action), `cautious`, `fits` (their number) and `budget` (`ceiling`, `spend`
+            and `shadow_price`).
+        """
+        return {}
+
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Return everything the policy has learnt.
+        """Return everything the policy has learnt, and the fit that is due.
 
         Returns
         -------
@@ -286,6 +333,19 @@ class Policy(ABC):
                 f"it to `allowed`, for instance allowed = {{{name!r}: Real(0)}}."
             )
         return self.allowed[name]
+
+    def _require_due_fit(self, number: int) -> Fit:
+        """Return the due fit, or raise `StaleFit` if it does not have this number."""
+        due = self.due_fit
+        if due is None or due.number != number:
+            raise self._stale_fit(number)
+        return due
+
+    def _stale_fit(self, number: int) -> StaleFit:
+        due = "no fit is" if self.due_fit is None else f"fit {self.due_fit.number} is"
+        return StaleFit(
+            f"the result of fit {number} cannot be used, because {due} due: drop this result."
+        )
 
     def _action_values(self, observation: Observation) -> NDArray[np.float64] | None:  # noqa: ARG002
         return None

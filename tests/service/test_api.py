@@ -358,6 +358,7 @@ def test_the_openapi_document(running: httpx.Client) -> None:
         "/v1/policies",
         "/v1/policies/{policy}",
         "/v1/policies/{policy}/activity",
+        "/v1/policies/{policy}/status",
         "/metrics",
         "/healthz",
         "/readyz",

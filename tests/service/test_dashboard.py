@@ -7,6 +7,7 @@ import pytest
 from benchmarks.load import CaseSource, Tally, traffic
 from playwright.sync_api import Browser, Page, expect
 
+import fitter
 import ladder
 from small_service import LEVELS, Served, ladder_file, policy_file, run_apart, served
 from thrifty.client import Client
@@ -172,3 +173,50 @@ def test_the_page_fits_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     fits = "document.documentElement.scrollWidth <= innerWidth"
     wait_until(lambda: page.evaluate(fits), "a page that fits")
+
+
+@pytest.fixture(scope="module")
+def planner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Run a service whose policy reports everything that a dashboard can show."""
+    folder: Path = tmp_path_factory.mktemp("planner")
+    policy = policy_file(folder, policy="fitter")
+    policy.write_text(policy.read_text().replace('name = "income"', f'name = "{HOSTILE}"'))
+    with served(policy, "--store", folder / "store.db", env=fitter.environment(folder)) as running:
+        make_traffic(running)
+        yield running
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_plan_and_what_the_policy_reports(
+    browser: Browser, planner: Served, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_default_timeout(LIMIT * 1000)
+    try:
+        page.goto(planner.url)
+        expect(page.locator("#plan .plan-box")).to_have_count(5)
+        texts = page.locator("#plan .plan-box").all_inner_texts()
+        boxes = [[" ".join(line.split()) for line in text.splitlines() if line] for text in texts]
+        assert boxes[0][:2] == ["In every case", f"Buy {HOSTILE} for 0.4 EUR"]
+        assert boxes[1][:2] == [f"{HOSTILE} is low", "Action: decline"]
+        assert boxes[4][-1] == "20% of cases, spent 1.9 EUR, gain 40 EUR per case"
+        assert "Expected gain 12.5 EUR per case" in page.locator("#plan-note").inner_text()
+        assert shown(page, "explored-cost") == 1.5
+        assert shown(page, "changes") == 2
+        assert shown(page, "surplus") == -31.25
+        assert shown(page, "max-loss") == 250
+        assert shown(page, "budget-ceiling") == 400
+        assert shown(page, "budget-spend") == 125.5
+        assert shown(page, "budget-price") == 0.125
+        assert "after 1,200 rounds: a change began" in page.locator("#notices").inner_text()
+        assert page.title() == "Thrifty"
+        assert page.locator("#plan b, #plan img").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    finally:
+        page.close()
+
+
+def test_a_policy_that_reports_nothing_shows_no_plan(page: Page) -> None:
+    choose(page, "lending")
+    expect(page.locator("#plan")).to_be_hidden()
+    expect(page.locator("#status")).to_be_hidden()

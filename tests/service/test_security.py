@@ -25,6 +25,7 @@ ENDPOINTS = [
     ("GET", "/v1/policies", "read"),
     ("GET", "/v1/policies/{policy}", "read"),
     ("GET", "/v1/policies/{policy}/activity", "read"),
+    ("GET", "/v1/policies/{policy}/status", "read"),
     ("GET", "/metrics", "admin"),
 ]
 OPEN = ["/", "/healthz", "/readyz", "/openapi.json", "/static/dashboard.js"]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
+import pickle
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -410,6 +412,47 @@ def state_can_be_restored(subject: Subject) -> None:
         )
 
 
+def fits_may_run_beside(subject: Subject) -> None:
+    """Prepare fits that other processes can run, and use their results as if run in update."""
+    inside, beside, tables = subject.fresh(), subject.fresh(), subject.tables()
+    beside.fits_beside = True
+    decisions = []
+    for t in range(ROUNDS):
+        decisions.append([play_round(policy, tables, t) for policy in (inside, beside)])
+        _apply_due_fits(subject, beside)
+    parted = first_difference(*map(list, zip(*decisions, strict=True)))
+    require(
+        parted is None,
+        f"a policy that runs its fits in update and one that gets their results afterwards differ, "
+        f"{parted}",
+    )
+    status = beside.status()
+    require(json.loads(json.dumps(status)) == status, "status does not return JSON values")
+
+
+def _apply_due_fits(subject: Subject, policy: Policy) -> None:
+    """Run the fits that are due, and check each of them first."""
+    refuse = partial(require_refused, refusal=ThriftyError)
+    refuse(lambda: policy.apply_fit(-1, b"null"), "the result of a fit that is not due")
+    while (fit := policy.due_fit) is not None:
+        result, number = fit.run(), fit.number
+        copied = pickle.loads(pickle.dumps(fit))
+        require(copied.run() == result, f"a copy of fit {number} has another result")
+        json.loads(result)
+        restored = subject.fresh()
+        restored.fits_beside = True
+        restored.set_state(policy.get_state())
+        again = restored.due_fit
+        is_same = again is not None and again.number == number and again.run() == result
+        require(is_same, f"fit {number} is not the same after get_state and set_state")
+        policy.apply_fit(number, result)
+        due = policy.due_fit
+        require(due is None or due.number > number, f"fit {number} was applied and is still due")
+        refuse(
+            partial(policy.apply_fit, number, result), f"the result of fit {number} for a 2nd time"
+        )
+
+
 POLICY_CHECKS: tuple[Callable[[Subject], None], ...] = (
     decisions_are_well_formed,
     parameters_are_kept,
@@ -429,6 +472,7 @@ POLICY_CHECKS: tuple[Callable[[Subject], None], ...] = (
     memory_is_bounded,
     action_values_change_nothing,
     state_can_be_restored,
+    fits_may_run_beside,
 )
 """Every check of `check_policy`, in the order in which they run."""
 

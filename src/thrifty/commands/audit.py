@@ -21,8 +21,9 @@ def audit(
 ) -> None:
     """Repeat every decision of a store from its log, and compare bit for bit.
 
-    The audit also checks the use of every reward and all snapshots. It reports the first
-    difference, and then exits with code 1. A service may keep running meanwhile.
+    The audit also runs all fits of models again, and checks the use of every reward and all
+    snapshots. It reports the first difference, and then exits with code 1. A service may keep
+    running meanwhile.
 
     Example: thrifty audit thrifty.db
     """
@@ -44,12 +45,16 @@ def audit(
             verdict = "every decision follows from the log, bit for bit"
             if report.difference is not None:
                 verdict = f"FIRST DIFFERENCE: {report.difference}"
+            fits = f"{report.fits} fits run again, " if report.fits else ""
             typer.echo(
                 f"{report.policy}: {report.events} events, {report.decisions} decisions repeated, "
-                f"{report.learnt} rounds learnt, {report.snapshots} snapshots compared; {verdict}."
+                f"{report.learnt} rounds learnt, {fits}{report.snapshots} snapshots compared; "
+                f"{verdict}."
             )
+            if report.other_machines is not None:
+                typer.echo(f"  OTHER ARITHMETIC: {report.other_machines}.")
             typer.echo(f"  state {report.state}")
-    if any(report.difference is not None for report in reports):
+    if not all(report.passed for report in reports):
         raise typer.Exit(1)
 
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Generic
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -42,6 +43,7 @@ from thrifty.service.response_models import (
     PolicyResponse,
     ReadyResponse,
     RewardResponse,
+    StatusResponse,
 )
 
 
@@ -110,6 +112,13 @@ async def show_activity(request: Request) -> Response:
     return _json(responses.activity_view(projection))
 
 
+async def show_status(request: Request) -> Response:
+    """Return what a policy does at the moment: its plan, and what exploring has cost."""
+    projection = _engine(request).projection(_tenant(request), _path_name(request, "policy"))
+    status = projection.model.policy.status()
+    return _json(await run_in_threadpool(responses.status_view, projection.spec, status))
+
+
 async def show_metrics(request: Request) -> Response:
     """Return the metrics for Prometheus."""
     engine, metrics = _engine(request), request.app.state.metrics
@@ -145,6 +154,7 @@ OPERATIONS = (
     Operation("GET", "/v1/policies", show_policies, list[PolicyResponse]),
     Operation("GET", _POLICY, show_policy, PolicyResponse),
     Operation("GET", f"{_POLICY}/activity", show_activity, ActivityResponse),
+    Operation("GET", f"{_POLICY}/status", show_status, StatusResponse),
     Operation("GET", "/metrics", show_metrics, str),
     Operation("GET", "/healthz", health, HealthResponse, errors={}),
     Operation("GET", "/readyz", readiness, ReadyResponse, errors=_NOT_READY),

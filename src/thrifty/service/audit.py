@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import SaveError, ThriftyError
+from thrifty.fits import describe_machine
 from thrifty.rounds import Observation
 from thrifty.service import decisions
 from thrifty.service.cases import CaseState
 from thrifty.service.events import (
+    FITTED,
     INVALID_BODY_ERRORS,
     OPENED,
     REWARDED,
@@ -24,6 +26,7 @@ from thrifty.service.events import (
     Event,
     Position,
 )
+from thrifty.service.fit_events import digest, fit_number, fit_result
 from thrifty.service.model import Model
 from thrifty.service.projection import Projection
 from thrifty.service.snapshots import restore_snapshot
@@ -63,6 +66,32 @@ class AuditDifference:
 
 
 @dataclass(frozen=True)
+class OtherMachines:
+    """Fits that this machine runs with another result than the kind of machine that wrote the log.
+
+    Parameters
+    ----------
+    fits : int
+        Number of fits with another result.
+    machines : tuple of str
+        The kinds of machines that ran them for the log.
+    here : str
+        The kind of this machine.
+    """
+
+    fits: int
+    machines: tuple[str, ...]
+    here: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.fits} fits have another result here, because another kind of machine ran them "
+            f"for the log ({'; '.join(self.machines)}), and the arithmetic of this one "
+            f"({self.here}) differs: audit the log on a machine of that kind to compare its fits"
+        )
+
+
+@dataclass(frozen=True)
 class AuditReport:
     """Result of the audit of a policy.
 
@@ -70,25 +99,35 @@ class AuditReport:
     ----------
     policy : str
         Id of the policy.
-    events, decisions, learnt, snapshots : int
-        Number of events read, decisions repeated, rounds learnt and snapshots compared.
+    events, decisions, learnt, fits, snapshots : int
+        Number of events read, decisions repeated, rounds learnt, fits run again and snapshots
+        compared.
     state : str
         Fingerprint of the final state.
     difference : AuditDifference, optional
         The first difference, if any.
+    other_machines : OtherMachines, optional
+        Fits that differ because of the kind of machine, if any. They are not in `difference`.
     """
 
     policy: str
     events: int
     decisions: int
     learnt: int
+    fits: int
     snapshots: int
     state: str
     difference: AuditDifference | None
+    other_machines: OtherMachines | None
+
+    @property
+    def passed(self) -> bool:
+        """True if everything that was repeated is the same, bit for bit."""
+        return self.difference is None and self.other_machines is None
 
 
 def audit(store: Store, spec: PolicySpec) -> AuditReport:
-    """Repeat every decision of a policy from its log alone, and check its snapshots.
+    """Repeat every decision and fit of a policy from its log alone, and check its snapshots.
 
     A service may write meanwhile; events after the end of the first pass are ignored.
     """
@@ -108,9 +147,11 @@ def audit(store: Store, spec: PolicySpec) -> AuditReport:
         events=auditor.events,
         decisions=auditor.decisions,
         learnt=learnt,
+        fits=auditor.fits,
         snapshots=snapshots,
         state=state,
         difference=difference,
+        other_machines=auditor.other_machines(),
     )
 
 
@@ -192,39 +233,73 @@ class _RoundCollector:
     ) -> None:
         self.waiting.append(_Round(seen, action, reward, outcome, priced))
 
+    def apply_fit(self, number: int, result: bytes) -> bool:
+        del number, result  # the auditor takes them from the event
+        return True
+
 
 class _Auditor:
-    """One pass over the rounds of the log, in step with one over its decisions.
+    """One pass over the changes of the log, in step with one over its decisions.
 
-    Decisions come in the order of what was learnt before them, so the model learns exactly the
-    rounds that each decision was based on.
+    Decisions come in the order of the changes before them, so the model learns exactly the rounds
+    and uses exactly the fits that each decision was based on.
     """
 
     def __init__(self, store: Store, spec: PolicySpec) -> None:
         self.store, self.spec = store, spec
-        self.events = self.decisions = 0
+        self.events = self.decisions = self.fits = 0
         self.end = START
         self.rule_broken: AuditDifference | None = None
+        self.fit_differs: AuditDifference | None = None
+        self._elsewhere: Counter[str] = Counter()
 
     def first_difference(self) -> AuditDifference | None:
-        model, rounds = Model(self.spec), self._rounds()
+        model, changes = Model(self.spec), self._changes()
         found = None
         for event, earlier in self.store.index.decisions(self.spec):
-            while model.rounds_learnt < (event.basis or 0):
-                lesson = next(rounds, None)
-                if lesson is None:
-                    return found or _difference(event, "basis", event.basis, model.rounds_learnt)
-                lesson.teach(model)
+            while model.version < (event.basis or 0):
+                change = next(changes, None)
+                if change is None:
+                    return found or _difference(event, "basis", event.basis, model.version)
+                self._apply(model, change)
             self.decisions += 1
             found = found or self._check_decision(model, event, earlier)
-        for lesson in rounds:
-            lesson.teach(model)
-        differences = [
-            difference for difference in (found, self.rule_broken) if difference is not None
-        ]
+        for change in changes:
+            self._apply(model, change)
+        possible = (found, self.rule_broken, self.fit_differs)
+        differences = [difference for difference in possible if difference is not None]
         return min(differences, key=lambda difference: difference.seq, default=None)
 
-    def _rounds(self) -> Iterator[_Round]:
+    def other_machines(self) -> OtherMachines | None:
+        if not self._elsewhere:
+            return None
+        machines = tuple(sorted(self._elsewhere))
+        return OtherMachines(self._elsewhere.total(), machines, describe_machine())
+
+    def _apply(self, model: Model, change: _Round | Event) -> None:
+        if isinstance(change, _Round):
+            change.teach(model)
+            return
+        number, result = fit_number(change.body), fit_result(change.body)
+        if model.is_due(number):
+            self._check_fit(model, change, result)
+        model.apply_fit(number, result)  # as written, so that later differences show as well
+
+    def _check_fit(self, model: Model, event: Event, result: bytes) -> None:
+        fit = model.due_fit
+        assert fit is not None
+        self.fits += 1
+        computed = fit.run()
+        if computed == result:
+            return
+        machine = str(event.body.get("machine"))
+        if machine != describe_machine():
+            self._elsewhere[machine] += 1
+        elif self.fit_differs is None:
+            what = f"the result of fit {fit.number}"
+            self.fit_differs = _difference(event, what, digest(result), digest(computed))
+
+    def _changes(self) -> Iterator[_Round | Event]:
         collector = _RoundCollector()
         projection = Projection(self.spec, collector)
         for event in read_policy_log(self.store, self.spec):
@@ -232,6 +307,8 @@ class _Auditor:
             if self.rule_broken is None:
                 self.rule_broken = self._check_rule(projection, event)
             projection.apply(event)
+            if event.kind == FITTED:
+                yield event
             while collector.waiting:
                 yield collector.waiting.popleft()
 

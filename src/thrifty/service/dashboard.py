@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from thrifty.plans.picture import PICTURE_CSS
+
 _FILES = {
     "dashboard.css": "text/css; charset=utf-8",
     "dashboard.js": "text/javascript; charset=utf-8",
@@ -37,7 +39,8 @@ async def show_file(request: Request) -> Response:
         return FileResponse(script, media_type="text/javascript", headers=cached)
     if name not in _FILES:
         raise HTTPException(404)
-    return Response(_read_page(name), headers={"content-type": _FILES[name]})
+    content = _read_page(name) + (PICTURE_CSS if name == "dashboard.css" else "")
+    return Response(content, headers={"content-type": _FILES[name]})
 
 
 def _find_plotly() -> Path | None:

@@ -99,7 +99,7 @@ def open_case(spec: PolicySpec, model: Model, case: str, new: NewCase, info: Req
 def opening_body(
     spec: PolicySpec, model: Model, case: str, new: NewCase, at: int
 ) -> dict[str, Any]:
-    """Return the body of an opening, which depends on the rounds learnt and the case alone."""
+    """Return the body of an opening, which depends on the model's version and the case alone."""
     known = Observation.from_free(spec.problem, free_codes(spec.problem, new.free))
     available = action_mask(spec.problem, new.available)
     decision = model.decide(known, step=0, available=available, case=case)
@@ -110,6 +110,7 @@ def opening_body(
         **_purchase_body(spec, model, decision.places, decision),
         "deadline": _deadline(spec, at),
         **({} if decision.action is None else _action_body(spec, decision)),
+        **_fits_body(model),
     }
 
 
@@ -175,7 +176,7 @@ def next_decision(
         body = {**_action_body(spec, decision), "purpose": decision.purpose}
         if decision.reasons is not None:
             body["reasons"] = reasons_as_json(decision)
-    return {**body, "deadline": case.deadline}
+    return {**body, "deadline": case.deadline, **_fits_body(model)}
 
 
 def reward(
@@ -267,6 +268,11 @@ def _action_body(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     }
 
 
+def _fits_body(model: Model) -> dict[str, int]:
+    """Return how many fits were applied before, for policies that have fits."""
+    return {"fits": model.fits_applied} if model.fits_applied else {}
+
+
 def _report_body(
     case: CaseState, report: ObservationReport, bought: PurchaseResult
 ) -> dict[str, Any]:
@@ -311,7 +317,7 @@ def _event(
         kind=kind,
         at=info.at,
         body=body,
-        basis=None if model is None else model.rounds_learnt,
+        basis=None if model is None else model.version,
         key=info.key,
         request=info.request,
     )

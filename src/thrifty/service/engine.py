@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from thrifty.errors import (
     BrokenLog,
+    FitFailed,
     KeyReused,
     StoreError,
     StoreUnavailable,
@@ -23,11 +24,13 @@ from thrifty.errors import (
     UnknownName,
     UnknownRound,
 )
+from thrifty.fits import Fit, FitWorker
 from thrifty.service import decisions
 from thrifty.service.cases import CaseState
 from thrifty.service.committer import Committer
 from thrifty.service.decisions import NewCase, ObservationReport, RequestInfo
-from thrifty.service.events import Event, Position, new_case_id, now
+from thrifty.service.events import FITTED, Event, Position, new_case_id, now
+from thrifty.service.fit_events import fitted
 from thrifty.service.model import smoke_test
 from thrifty.service.projection import Projection
 from thrifty.service.served_policy import EngineSettings, ServedPolicy, recover_projection
@@ -48,6 +51,9 @@ class Engine:
     A request becomes one event: the engine decides what the event says, writes it to the log, and
     applies it to the policy's projection. Repeating a request with the same idempotency key returns
     the event that was written the first time.
+
+    Fits of the policies' models run in another process. When a fit has finished, its result is
+    written to the log and applied, as every other event.
 
     Parameters
     ----------
@@ -85,6 +91,8 @@ class Engine:
         self.holder = f"{socket.gethostname()[:30]}-{os.getpid()}-{secrets.token_hex(4)}"
         self._tasks: list[asyncio.Task[None]] = []
         self._threads = ThreadPoolExecutor(8, "engine")
+        self._fit_worker = FitWorker()
+        self._fit_tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         for spec in {spec.id: spec for spec in (*store.policies.specs(), *specs)}.values():
             smoke_test(spec)  # before declaring anything: a declared policy cannot be removed
@@ -151,7 +159,7 @@ class Engine:
         return served.projection
 
     def leads(self, projection: Projection) -> bool:
-        """Return True if this process closes the policy's cases and saves its snapshots.
+        """Return True if this process closes a policy's cases, saves snapshots and runs fits.
 
         Parameters
         ----------
@@ -174,14 +182,17 @@ class Engine:
             loops.append(self._follow())
         self._tasks = [asyncio.create_task(loop) for loop in loops]
         self.ready, self.problem = True, ""
+        self._start_fits()
 
     async def stop(self) -> None:
-        """Write the queue, save snapshots and close the store."""
+        """Write the queue, save snapshots and close the store. The next start repeats due fits."""
         self._stopping, self.ready, self.problem = True, False, "stopping"
         await self._committer.finish()
-        for task in self._tasks:
+        tasks = [*self._tasks, *self._fit_tasks]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._in_thread(self._fit_worker.close)
         for served in self._served.values():
             with contextlib.suppress(StoreError):
                 await self._save_snapshot(served)
@@ -349,7 +360,7 @@ class Engine:
             If the tenant has no such case.
         """
         events = (await self._in_thread(self.store.index.cases, [case_id])).get(case_id)
-        if not events or events[0].tenant != tenant:
+        if not events or events[0].tenant != tenant or events[0].kind == FITTED:
             raise UnknownRound(
                 f"there is no case {case_id!r}: use the id in the response that opened the case."
             )
@@ -407,6 +418,7 @@ class Engine:
             self._apply(sorted(events, key=lambda event: event.position))
         else:
             self._catch_up()
+        self._start_fits()
         self._recover()
 
     def _recover(self) -> None:
@@ -442,6 +454,7 @@ class Engine:
             try:
                 events = await self._in_thread(self.store.log.read, self.position, _READ_CHUNK)
                 self._apply(events)
+                self._start_fits()
                 self._log_is_broken = False
             except StoreUnavailable as error:
                 self._on_failure(error)
@@ -487,6 +500,44 @@ class Engine:
                 await self._settle(served, served.lease)
                 if served.is_snapshot_due(self.settings):
                     await self._try_snapshot(served)
+        self._start_fits()
+
+    def _start_fits(self) -> None:
+        """Run the due fits of the policies whose lease this process holds."""
+        if self._stopping:
+            return
+        for served in self._served.values():
+            fit = served.next_fit()
+            if fit is not None:
+                served.running_fit = fit.number
+                task = asyncio.get_running_loop().create_task(self._fit(served, fit))
+                self._fit_tasks.add(task)
+                task.add_done_callback(self._fit_tasks.discard)
+
+    async def _fit(self, served: ServedPolicy, fit: Fit) -> None:
+        """Run a fit, and write its result unless it has become stale."""
+        try:
+            result = await asyncio.wrap_future(self._fit_worker.submit(fit))
+            lease = served.lease
+            if lease is not None and served.projection.model.is_due(fit.number):
+                await self._write_fit(served, fit.number, result, lease)
+        except FitFailed as error:
+            if not self._stopping:
+                logger.error("%s: %s", served.projection.spec.id, error)
+                served.last_fit = fit.number
+        except StoreError as error:
+            logger.warning("fit %d is to be repeated: %s", fit.number, error)
+        finally:
+            if served.running_fit == fit.number:
+                served.running_fit = None
+
+    async def _write_fit(
+        self, served: ServedPolicy, number: int, result: bytes, lease: Lease
+    ) -> None:
+        spec = served.projection.spec
+        draft = await self._in_thread(fitted, spec, number, result, self.clock())
+        await self._committer.append(draft, None if self.store.exclusive else lease)
+        served.last_fit = number  # also if another process has written it
 
     async def _settle(self, served: ServedPolicy, lease: Lease) -> None:
         """Close the cases whose deadline has passed."""

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
 
-OPENED, OBSERVED, REWARDED, ABANDONED, SETTLED = KINDS = (
+OPENED, OBSERVED, REWARDED, ABANDONED, SETTLED, FITTED = KINDS = (
     "opened",
     "observed",
     "rewarded",
     "abandoned",
     "settled",
+    "fitted",
 )
+"""Kinds of events. All but the last belong to a case; see `fit_events` for that one."""
 LEGACY_KINDS = {"acted": OBSERVED}
 """Names of kinds in release 0.1."""
 
@@ -60,6 +62,7 @@ class Event:
         Names of the tenant, the policy and the case.
     step : int
         Number of the event within its case, from 0. Two writers cannot both write the same step.
+        For the event of a fit, the number of the fit.
     kind : str
         One of `KINDS`.
     at : int
@@ -67,7 +70,7 @@ class Event:
     body : mapping
         Content, as JSON values.
     basis : int, optional
-        Number of rounds that the policy had learnt when it decided.
+        Version of the model that decided: the number of rounds learnt and fits applied before.
     key : str, optional
         Idempotency key.
     request : str, optional

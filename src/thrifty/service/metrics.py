@@ -88,6 +88,12 @@ class _ProjectionCollector(Collector):
         yield self._counter("thrifty_learnt", "Rounds learnt.", "how", {"learnt": "learnt"})
         uses = {f"rewarded {use}": use for use in USES}
         yield self._counter("thrifty_rewards", "Rewards by use.", "use", uses)
+        yield self._counter(
+            "thrifty_fits",
+            "Fits of models, used or finished too late.",
+            "how",
+            {"fitted": "used", "fitted too late": "too late"},
+        )
         yield self._gauge("thrifty_open_cases", "Open cases.", lambda policy: len(policy.cases))
         yield self._gauge(
             "thrifty_reward", "Sum of rewards learnt.", lambda policy: policy.totals.reward

@@ -12,6 +12,7 @@ from thrifty.agent import Agent
 from thrifty.case_record import CaseRecord, Decision, PurchaseResult
 from thrifty.decider import FEATURES, UPDATE, Decider
 from thrifty.errors import DamagedFile, InvalidSpec
+from thrifty.fits import Fit
 from thrifty.json_values import to_json_value
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
@@ -19,11 +20,15 @@ from thrifty.service.randomness import KeyedRandom
 from thrifty.specification import PolicySpec
 
 MAX_ALTERNATIVES = 5
-_PAID = "service.paid"
+_PAID, _COUNTS, _FITS = "service.paid", "service.counts", "service.fits"
+_FIT = "fit"
 
 
 class Model(Decider):
-    """A policy whose decisions depend only on the rounds learnt, in their order, and on the case.
+    """A policy whose decisions depend only on the case and on the changes before, in their order.
+
+    A change is a round that was learnt or the result of a fit that was applied. The model itself
+    runs no fits: they are run elsewhere, and `apply_fit` takes their results.
 
     Deciding changes nothing. Policies may postpone work until the next decision, so a decision is
     requested after every round learnt; the state is then the same whichever case comes next.
@@ -37,7 +42,7 @@ class Model(Decider):
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
         self._random = KeyedRandom(spec.seed)
-        self.rounds_learnt = 0
+        self.rounds_learnt = self.fits_applied = 0
         self._paid = np.zeros((2, spec.problem.n_features))  # sums and counts of the costs
         super().__init__(_policy(spec))
         self._refresh()
@@ -73,6 +78,44 @@ class Model(Decider):
         self.rounds_learnt += 1
         self._refresh()
 
+    @property
+    def version(self) -> int:
+        """Number of changes so far: rounds learnt and fits applied."""
+        return self.rounds_learnt + self.fits_applied
+
+    @property
+    def due_fit(self) -> Fit | None:
+        """The fit that the policy waits for."""
+        return self.policy.due_fit
+
+    def is_due(self, number: int) -> bool:
+        """Return True if the policy waits for the fit with this number."""
+        due = self.policy.due_fit
+        return due is not None and due.number == number
+
+    def apply_fit(self, number: int, result: bytes) -> bool:
+        """Use the result of a fit, or drop it if it is stale.
+
+        Parameters
+        ----------
+        number : int
+            Number of the fit.
+        result : bytes
+            Its result.
+
+        Returns
+        -------
+        bool
+            True if the policy uses the result.
+        """
+        if not self.is_due(number):
+            return False
+        self.policy.rng = self._random.generator(str(number), _FIT)
+        self.policy.apply_fit(number, result)
+        self.fits_applied += 1
+        self._refresh()
+        return True
+
     def expected_price(self, places: Sequence[int], owned: Iterable[int] = ()) -> float | None:
         """Return the expected total cost of features, or None if a price is unknown.
 
@@ -95,18 +138,22 @@ class Model(Decider):
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that was learnt, as named arrays."""
         counts = np.array([self.rounds_learnt, self.policy.rounds])
-        return {**self.policy.get_state(), _PAID: self._paid.copy(), "service.counts": counts}
+        state = {**self.policy.get_state(), _PAID: self._paid.copy(), _COUNTS: counts}
+        return state | ({_FITS: np.array(self.fits_applied)} if self.fits_applied else {})
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `state` returned."""
         own = dict(state)
-        paid, counts = own.pop(_PAID, None), own.pop("service.counts", None)
+        paid, counts, fits = own.pop(_PAID, None), own.pop(_COUNTS, None), own.pop(_FITS, 0)
         if paid is None or counts is None or paid.shape != self._paid.shape:
             raise DamagedFile("the arrays of the service are missing: this is not a snapshot.")
         self.policy.set_state(own)
         self._paid = paid.copy()
         self.rounds_learnt, self.policy.rounds = (int(count) for count in counts)
+        self.fits_applied = int(fits)
         self._refresh()
+        # Changes nothing, but loads the compiled code of restored models before the first request.
+        self.policy.action_values(Observation.nothing(self.problem))
 
     def _refresh(self) -> None:
         self._draw_for("", FEATURES, 0)
@@ -145,7 +192,7 @@ def reasons_as_json(decision: Decision) -> dict[str, Any] | None:
 
 
 def _policy(spec: PolicySpec) -> Policy:
-    policy = Agent.from_spec(spec).policy
+    policy = Agent.from_spec(spec, background=True).policy
     if policy.reads_price_list:
         names = spec.problem.feature_names
         lacking = [name for name in names if spec.problem.list_prices([name]) == [None]]

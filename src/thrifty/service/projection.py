@@ -17,6 +17,7 @@ from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, EXPIRED, CaseState, Reward
 from thrifty.service.events import (
     ABANDONED,
+    FITTED,
     INVALID_BODY_ERRORS,
     LATE,
     LATE_LEARNT,
@@ -28,6 +29,7 @@ from thrifty.service.events import (
     Event,
     Position,
 )
+from thrifty.service.fit_events import fit_number, fit_result
 from thrifty.service.model import Model
 from thrifty.service.totals import Totals
 from thrifty.specification import PolicySpec
@@ -38,7 +40,7 @@ _SPARE_DEADLINES = 1000
 
 
 class Learner(Protocol):
-    """Anything that learns rounds."""
+    """Anything that learns rounds and uses the results of fits."""
 
     def learn(
         self,
@@ -50,6 +52,9 @@ class Learner(Protocol):
         priced: NDArray[np.bool_] | None = None,
     ) -> None:
         """Learn from a case, in money; see `Model.learn`."""
+
+    def apply_fit(self, number: int, result: bytes) -> bool:
+        """Use the result of a fit unless it is stale; see `Model.apply_fit`."""
 
 
 class Projection:
@@ -97,6 +102,9 @@ class Projection:
         self.position = event.position
 
     def _apply(self, event: Event) -> None:
+        if event.kind == FITTED:
+            self._fitted(event)
+            return
         case = self.cases.get(event.case)
         if case is not None or event.kind == OPENED:
             case = self._apply_to(case or CaseState.new(self.spec.problem, event.case), event)
@@ -106,6 +114,10 @@ class Projection:
                 "restore a backup of the store."
             )
         self._count(event, case)
+
+    def _fitted(self, event: Event) -> None:
+        is_used = self.learner.apply_fit(fit_number(event.body), fit_result(event.body))
+        self.totals.counts["fitted" if is_used else "fitted too late"] += 1
 
     def _apply_to(self, case: CaseState, event: Event) -> CaseState:
         case.apply(event)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.agent import Agent
+from thrifty.background_fits import run_due_fits
 from thrifty.case_inputs import free_codes
 from thrifty.errors import InvalidTable, ThriftyError
 from thrifty.rounds import Observation
-from thrifty.service.events import OPENED, Event
+from thrifty.service.events import FITTED, OPENED, Event
 from thrifty.service.model import Model
 from thrifty.service.projection import Projection
 from thrifty.specification import PolicySpec
@@ -46,12 +47,15 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
     """Let a new policy learn the rounds of a log, and save it as an agent.
 
     At the opening of every case the policy is asked what it would buy. It learns from everything
-    that was known at the end of the case, whatever the number of purchases. The log cannot show
-    what the policy would have earned, because it has no rewards for actions that were not taken.
+    that was known at the end of the case, whatever the number of purchases. It runs fits of its
+    own; those of the log belong to the policy that wrote it. The log cannot show what the policy
+    would have earned, because it has no rewards for actions that were not taken.
     """
     model, cases, same = _CheckedModel(spec), 0, 0
     projection = Projection(spec, model)
     for event in events:
+        if event.kind == FITTED:
+            continue
         try:
             if event.kind == OPENED:
                 cases += 1
@@ -71,7 +75,13 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
 
 
 class _CheckedModel(Model):
-    """A model that refuses rewards outside its range; an exported log may contain some."""
+    """A model that runs its fits and refuses rewards outside its range, as a log may have some."""
+
+    def __init__(self, spec: PolicySpec) -> None:
+        super().__init__(spec)
+        self.policy.fits_beside = False
+        run_due_fits(self.policy)
+        self._refresh()
 
     def learn(
         self,

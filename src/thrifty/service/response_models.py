@@ -84,6 +84,7 @@ class Explanation(TypedDict):
     reasons: Any
     learnt_before_acting: int | None
     action_values: dict[str, float | None] | None
+    action_why: str | None
     action_reasons: Any
 
 
@@ -167,6 +168,19 @@ class Notice(TypedDict):
     round: int
     kind: str
     feature: str | None
+
+
+class StatusResponse(TypedDict):
+    """What a policy does at the moment, with amounts in money.
+
+    `status` is what the policy reports, such as what exploring has cost; it is empty for policies
+    that report nothing. `plan` is the plan in use, as nested boxes.
+    """
+
+    policy: str
+    unit: str
+    status: dict[str, Any]
+    plan: dict[str, Any] | None
 
 
 class ActivityResponse(TypedDict):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
-from thrifty.case_record import action_values_in_money, explain_reasons
+from thrifty.case_record import action_values_in_money, explain_action, explain_reasons
+from thrifty.json_values import to_json_value
+from thrifty.plans.files import plan_from_dict
+from thrifty.plans.outline import plan_outline
 from thrifty.service.cases import CaseState
 from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
 from thrifty.service.projection import Projection
@@ -21,6 +26,7 @@ from thrifty.service.response_models import (
     PolicyResponse,
     RewardResponse,
     RewardView,
+    StatusResponse,
     StepView,
 )
 from thrifty.specification import PolicySpec
@@ -124,18 +130,26 @@ def _reward_view(event: Event) -> RewardView:
 def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
     """Return the policy's reasons and the values of the actions, in money."""
     acted = case.acted
-    values = None if acted is None else acted.body["action_values"]
+    logged = None if acted is None else acted.body["action_values"]
+    values = action_values_in_money(spec.problem, logged)
+    action = None if acted is None else str(acted.body["action"])
     return {
-        "learnt_before_buying": case.opened.basis,
+        "learnt_before_buying": _learnt_before(case.opened),
         "reasons": explain_reasons(
             spec.problem, case.opened.body["reasons"], case.opened.body["free"]
         ),
-        "learnt_before_acting": None if acted is None else acted.basis,
-        "action_values": action_values_in_money(spec.problem, values),
+        "learnt_before_acting": None if acted is None else _learnt_before(acted),
+        "action_values": values,
+        "action_why": explain_action(action, values, spec.unit),
         "action_reasons": None
         if acted is None or acted is case.opened
         else explain_reasons(spec.problem, acted.body.get("reasons"), case.opened.body["free"]),
     }
+
+
+def _learnt_before(event: Event) -> int | None:
+    """Return the number of rounds learnt before a decision; its basis counts fits as well."""
+    return None if event.basis is None else event.basis - int(event.body.get("fits", 0))
 
 
 def policy_view(projection: Projection, *, leads: bool) -> PolicyResponse:
@@ -173,6 +187,34 @@ def policy_view(projection: Projection, *, leads: bool) -> PolicyResponse:
         "noticed": dict(sorted(totals.noticed.items())),
         "position": projection.position.seq,
         "leads": leads,
+    }
+
+
+@dataclass(frozen=True)
+class _PlanContent:
+    """A plan as JSON values, identified by its checksum."""
+
+    checksum: str
+    content: Mapping[str, Any] = field(compare=False)
+
+
+@lru_cache(maxsize=32)
+def _outline(plan: _PlanContent) -> dict[str, Any]:
+    """Return the boxes of a plan; reading its models takes time, so the result is kept."""
+    return plan_outline(plan_from_dict(plan.content))
+
+
+def status_view(spec: PolicySpec, status: Mapping[str, Any]) -> StatusResponse:
+    """Return what a policy does at the moment, from what its method `status` returned."""
+    plan = status.get("plan")
+    # The plan with its models may be large, and the boxes say what a page can show.
+    others = {name: value for name, value in status.items() if name != "plan"}
+    boxes = None if plan is None else _outline(_PlanContent(plan["checksum"], plan))
+    return {
+        "policy": spec.name,
+        "unit": spec.unit,
+        "status": to_json_value(others),
+        "plan": to_json_value(boxes),
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from thrifty.errors import SaveError
+from thrifty.fits import Fit
 from thrifty.service.events import Event, Position
 from thrifty.service.projection import Projection
 from thrifty.service.snapshots import prepare_snapshot, restore_snapshot
@@ -57,7 +58,7 @@ class ServedPolicy:
     projection : Projection
         State of the policy.
     lease : Lease, optional
-        Held if this process closes the policy's cases and saves its snapshots.
+        Held if this process closes the policy's cases, saves its snapshots and runs its fits.
     snapshot_time : float
         Time of the last snapshot.
     settling : set of str
@@ -66,6 +67,10 @@ class ServedPolicy:
         Number of the policy's events since the last snapshot.
     new_events_of_all : int
         Number of events of all policies since the last snapshot.
+    running_fit : int, optional
+        Number of the fit that is being run.
+    last_fit : int
+        Number of the last fit that was written to the log or has failed.
     """
 
     projection: Projection
@@ -74,6 +79,16 @@ class ServedPolicy:
     settling: set[str] = field(default_factory=set)
     new_events: int = 0
     new_events_of_all: int = 0
+    running_fit: int | None = None
+    last_fit: int = -1
+
+    def next_fit(self) -> Fit | None:
+        """Return the fit that this process has to run now, if any."""
+        fit = self.projection.model.due_fit
+        if self.lease is None or fit is None:
+            return None
+        is_new = fit.number > self.last_fit and fit.number != self.running_fit
+        return fit if is_new else None
 
     def is_snapshot_due(self, settings: EngineSettings) -> bool:
         """Return True if enough events or time have passed since the last snapshot."""

@@ -67,13 +67,7 @@ function showNumbers(policy) {
     ["price alarms", number(noticed["price alarm"] || 0), "alarms"],
     ["set in use", policy.set_in_use === null ? "–" : policy.set_in_use.join(", ") || "nothing", "set"],
   ];
-  at("numbers").replaceChildren(
-    ...figures.map(([label, value, name]) => {
-      const box = element("div", null, { class: "number", "data-name": name });
-      box.append(element("b", value), element("span", label));
-      return box;
-    })
-  );
+  at("numbers").replaceChildren(...figures.map(numberBox));
 }
 
 // Plotly interprets some tags in texts; a zero-width space after "<" prevents that.
@@ -172,6 +166,114 @@ function drawFeatures(policy) {
   draw("features", features.some((feature) => feature.bought || feature.spend), traces, more);
 }
 
+// The same boxes as in the report of `thrifty worth`; dashboard.css has their style.
+const ACTION_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999"];
+const MAX_COLUMNS = 5;
+
+function planLevels(box) {
+  return 1 + Math.max(0, ...box.below.map(planLevels));
+}
+
+function percent(share) {
+  return share > 0 && share < 0.001 ? "<0.1%" : number(100 * share, share < 0.1 ? 1 : 0) + "%";
+}
+
+function planFacts(box, money) {
+  const facts = box.share === null ? [] : [percent(box.share) + " of cases"];
+  facts.push("spent " + money(box.spent));
+  if (box.gain !== null) facts.push(`gain ${money(box.gain)} per case`);
+  return facts.join(", ");
+}
+
+function planAction(box, actions) {
+  const line = element("p", null, { class: "plan-act" });
+  if (box.action === null) {
+    line.append(element("strong", "Act by the model"));
+  } else {
+    line.append("Action: ", element("i"), " ", element("strong", box.action));
+    line.style.setProperty("--action", ACTION_COLOURS[actions.indexOf(box.action) % ACTION_COLOURS.length]);
+  }
+  return line;
+}
+
+function planBox(box, actions, money) {
+  const item = element("li");
+  item.style.setProperty("--share", String(box.share || 0));
+  const content = element("div", null, { class: "plan-box " + (box.acts ? "leaf" : "split") });
+  content.append(element("p", box.condition, { class: "plan-if" }));
+  if (box.buy.length) content.append(element("p", `Buy ${box.buy.join(", ")} for ${money(box.price)}`));
+  else if (box.compare !== null) content.append(element("p", "Compare " + box.compare));
+  if (box.acts) {
+    const line = planAction(box, actions);
+    content.append(line);
+    content.style.setProperty("--action", line.style.getPropertyValue("--action") || "var(--edge)");
+  }
+  if (box.share !== null) {
+    const bar = element("div", null, { class: "plan-bar", "aria-hidden": "true" });
+    bar.append(element("span"));
+    content.append(bar);
+  }
+  content.append(element("p", planFacts(box, money), { class: "plan-facts" }));
+  item.append(content);
+  if (box.below.length) {
+    const list = element("ul", null, { role: "list" });
+    list.append(...box.below.map((next) => planBox(next, actions, money)));
+    item.append(list);
+  }
+  return item;
+}
+
+function showPlan(shown, policy) {
+  const { plan, status, unit } = shown;
+  const money = (value) => (number(value) + " " + unit).trim();
+  at("plan").hidden = plan === null;
+  if (plan === null) return;
+  const expected = [];
+  if (typeof status.gain_expected === "number") expected.push(`Expected gain ${money(status.gain_expected)} per case`);
+  if (typeof status.spend_expected === "number") expected.push(`expected spend ${money(status.spend_expected)} per case`);
+  if (typeof status.fits === "number") expected.push(`fits of models so far: ${number(status.fits)}`);
+  if (status.cautious) expected.push("at present the best constant action is taken instead, because the loss limit is reached");
+  at("plan-note").textContent = expected.length ? expected.join("; ") + "." : "";
+  const columns = planLevels(plan);
+  const tree = element("ul", null, { class: columns > MAX_COLUMNS ? "plan-tree deep" : "plan-tree", role: "list" });
+  tree.style.setProperty("--columns", String(columns));
+  tree.append(planBox(plan, policy.actions, money));
+  const figure = element("figure", null, { class: "plan", role: "group", "aria-label": "Plan as a tree" });
+  figure.append(tree);
+  at("plan-tree").replaceChildren(figure);
+}
+
+function statusFigures(status) {
+  const { explored, budget, changes } = status;
+  const figures = [];
+  const add = (label, value, name) => figures.push([label, value, name]);
+  if (explored) {
+    add("cases explored", number(explored.cases), "explored-cases");
+    add("cost of exploring", number(explored.cost), "explored-cost");
+  }
+  if (Array.isArray(changes)) add("alarms (changes noticed)", number(changes.length), "changes");
+  if (typeof status.surplus === "number") add("gain above the best constant action", number(status.surplus), "surplus");
+  if (typeof status.max_loss === "number") add("loss limit", number(status.max_loss) + (status.cautious ? ", reached" : ""), "max-loss");
+  if (budget) {
+    add("budget", number(budget.ceiling), "budget-ceiling");
+    add("spent of the budget", number(budget.spend), "budget-spend");
+    add("shadow price of the budget", number(budget.shadow_price, 4), "budget-price");
+  }
+  return figures;
+}
+
+function numberBox([label, value, name]) {
+  const box = element("div", null, { class: "number", "data-name": name });
+  box.append(element("b", value), element("span", label));
+  return box;
+}
+
+function showStatus(status) {
+  const figures = statusFigures(status);
+  at("status").hidden = figures.length === 0;
+  at("status").replaceChildren(...figures.map(numberBox));
+}
+
 function caseButton(id) {
   const item = element("li");
   const button = element("button", id);
@@ -184,12 +286,13 @@ function fill(id, items) {
   at(id).replaceChildren(...(items.length ? items : [element("li", "none", { class: "none" })]));
 }
 
-function showLists(activity) {
+function showLists(activity, status) {
   const notices = [...activity.notices].reverse().slice(0, 50);
-  fill(
-    "notices",
-    notices.map((notice) => element("li", `after ${number(notice.round)} rounds: ${notice.kind}${notice.feature === null ? "" : " of " + notice.feature}`))
-  );
+  const changes = [...(status.changes || [])].reverse().slice(0, 50);
+  fill("notices", [
+    ...changes.map((round) => element("li", `after ${number(round)} rounds: a change began`)),
+    ...notices.map((notice) => element("li", `after ${number(notice.round)} rounds: ${notice.kind}${notice.feature === null ? "" : " of " + notice.feature}`)),
+  ]);
   fill("open", activity.open.map(caseButton));
   fill("late", [...activity.late].reverse().map(caseButton));
 }
@@ -222,6 +325,13 @@ function stepRows(steps) {
     if (Object.keys(step.costs).length) lines.push("paid " + formatEntries(step.costs));
     return [steps.length > 1 ? `purchase ${k + 1}` : "purchase", lines.join("\n")];
   });
+}
+
+// Why it stopped buying, and why it took this action.
+function actionReasonRows(explain, steps) {
+  const stopped = explain.action_reasons === null ? [] : reasonRows(explain.action_reasons);
+  const rows = stopped.map(([name, value]) => [steps.length > 0 ? "end: " + name : name, value]);
+  return explain.action_why === null ? rows : [...rows, ["why this action", explain.action_why]];
 }
 
 function allReasonRows(steps) {
@@ -264,6 +374,7 @@ async function showCase(id) {
       table([
         ["rounds learnt before buying", String(explain.learnt_before_buying)],
         ...allReasonRows(shown.steps),
+        ...actionReasonRows(explain, shown.steps),
         ["value of each action", explain.action_values === null ? "–" : formatEntries(explain.action_values)],
       ])
     );
@@ -279,11 +390,14 @@ async function refresh() {
     at("key-form").hidden = true;
     at("main").hidden = !policy;
     if (policy) {
-      const activity = await request(`/v1/policies/${encodeURIComponent(policy.policy)}/activity`);
+      const path = `/v1/policies/${encodeURIComponent(policy.policy)}`;
+      const [activity, shown] = await Promise.all([request(path + "/activity"), request(path + "/status")]);
       showNumbers(policy);
-      showLists(activity);
+      showLists(activity, shown.status);
+      showStatus(shown.status);
       const state = policy.policy + policy.position;
       if (state !== page.drawn) {
+        showPlan(shown, policy);
         drawMoney(activity, policy);
         drawFeatures(policy);
         page.drawn = state;
