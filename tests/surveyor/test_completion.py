@@ -121,19 +121,29 @@ def test_estimated_rewards_follow_the_outcomes_and_not_a_wrong_model() -> None:
 
 
 def test_confirmed_share_by_hand() -> None:
-    claims = np.array([[0.1, -0.1], [0.3, -0.3], [-0.4, 0.4]])
-    assert confirmed_share(claims, claims, np.ones(3)) == 1.0
-    assert confirmed_share(claims, 3 * claims, np.ones(3)) == 1.0
-    assert confirmed_share(claims, -claims, np.ones(3)) == 0.0
-    assert confirmed_share(0 * claims, claims, np.ones(3)) == 0.0
-    found = np.array([[0.5, -0.5], [-0.5, 0.5]])
-    claims = np.array([[0.2, -0.2], [0.2, -0.2]])
-    # The slope is (3 * 0.2 - 0.2) / (4 * 0.08) = 1.25 with weights 3 and 1: clipped to 1.
-    assert confirmed_share(claims, found, np.array([3.0, 1.0]), doubt=0.0) == 1.0
-    assert confirmed_share(claims, found, np.array([1.2, 1.0]), doubt=0.0) == pytest.approx(
-        2.5 * 0.2 / 2.2
-    )
-    assert confirmed_share(claims, found, np.array([1.2, 1.0]), doubt=1.0) == 0.0
+    half, surely = np.array([0.5, 0.5]), np.tile([0.9, 0.1], (10, 1))
+    known = np.zeros((10, 2), np.bool_)
+    known[:7, 0] = known[7:, 1] = True
+    # Seven in ten are right: f + share * 0.4 = 0.7 has the largest likelihood.
+    assert confirmed_share(surely, half, known, doubt=0.0) == pytest.approx(0.5, abs=1e-6)
+    # With weights the first seven count as much as nine in ten.
+    weights = np.where(known[:, 0], 27 / 7, 1.0)
+    assert confirmed_share(surely, half, known, weights, doubt=0.0) == pytest.approx(1.0, abs=1e-6)
+    assert confirmed_share(surely, half, ~known, doubt=0.0) == 0.0
+    # Scores are 4/7 in seven cases and -4/3 in three: the information is 160/21.
+    assert confirmed_share(surely, half, known) == pytest.approx(0.5 - np.sqrt(21 / 160), abs=1e-6)
+
+
+def test_outcomes_that_stay_possible_confirm_only_their_sum() -> None:
+    frequencies = np.array([0.5, 0.25, 0.25])
+    expected = np.tile([0.5, 0.45, 0.05], (100, 1))
+    possible = np.zeros((100, 3), np.bool_)
+    possible[:50, 0] = possible[50:, 1:] = True
+    # The models differ from the frequencies only between outcomes that stayed possible.
+    assert confirmed_share(expected, frequencies, possible, doubt=0.0) == 0.0
+    exact = possible.copy()
+    exact[95:, 2], exact[50:95, 2], exact[95:, 1] = True, False, False
+    assert confirmed_share(expected, frequencies, exact, doubt=0.0) == pytest.approx(1.0)
 
 
 def test_models_that_nothing_confirms_are_drawn_to_the_frequencies() -> None:

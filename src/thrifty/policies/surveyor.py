@@ -142,7 +142,6 @@ class Surveyor(Policy):
     """
 
     stepwise = True
-    fits_beside = False
     allowed = {
         "horizon": Whole(1),
         "max_loss": Optional(Real(0)),
@@ -686,7 +685,8 @@ class Surveyor(Policy):
     def _accepted(self) -> float:
         """Return the standard errors by which a new plan must seem better than buying nothing."""
         constant = int(self._counts.values(self._table.table).argmax())
-        is_hidden = self._table.can_hide_reward(constant)
+        tells = self._table.tells
+        is_hidden = bool(tells[constant] and not tells.all())
         if is_hidden or self._exploration.is_first or self.ledger.n_disproved:
             return ACCEPTED
         return 0.0

@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 N_FOLDS = 3
+BISECTIONS = 30
 SMALLEST_CHANCE = 0.1
 """Chances of revealing an outcome count as at least this much, so that no case counts too much."""
 
@@ -86,27 +87,34 @@ def calibrated(expected: Floats, possible: Bools, weights: Floats) -> Floats:
         if weight > 0:
             counts.add(row, float(weight))
     frequencies = counts.frequencies
-    # Between outcomes that stayed possible nothing is confirmed.
-    found = possible * frequencies
-    found /= found.sum(axis=1, keepdims=True)
-    share = confirmed_share(expected - frequencies, found - frequencies, weights)
+    share = confirmed_share(expected, frequencies, possible, weights)
     drawn: Floats = frequencies + share * (expected - frequencies)
     return np.maximum(drawn, 1e-9)
 
 
-def confirmed_share(claims: Floats, found: Floats, weights: Floats, *, doubt: float = 1.0) -> float:
-    """Return the share of what models claim that unseen cases confirm.
+def confirmed_share(
+    expected: Floats,
+    frequencies: Floats,
+    possible: Bools,
+    weights: Floats | None = None,
+    *,
+    doubt: float = 1.0,
+) -> float:
+    """Return the share of what models say beyond the frequencies that unseen cases confirm.
 
-    The share is the slope of a weighted regression of what was found on what was claimed.
+    It is the share of largest likelihood if probabilities are f + share (p - f), where f are the
+    frequencies and p the probabilities of the models, less some standard errors.
 
     Parameters
     ----------
-    claims : array of float, shape (n, O)
-        Claimed deviations from the frequencies.
-    found : array of float, shape (n, O)
-        Deviations that were found.
-    weights : array of float, shape (n,)
-        Weight of each case.
+    expected : array of float, shape (n, O)
+        Probabilities from models that have not seen the case.
+    frequencies : array of float, shape (O,)
+        Frequencies of the outcomes.
+    possible : array of bool, shape (n, O)
+        Outcomes that are possible in each case.
+    weights : array of float, shape (n,), optional
+        Weight of each case; by default 1.
     doubt : float
         Number of standard errors that are subtracted.
 
@@ -117,16 +125,31 @@ def confirmed_share(claims: Floats, found: Floats, weights: Floats, *, doubt: fl
 
     Examples
     --------
-    >>> claims = np.array([[0.2, -0.2], [-0.2, 0.2]])
-    >>> confirmed_share(claims, 0.5 * claims, np.ones(2))
-    0.5
+    >>> expected = np.array([[0.9, 0.1], [0.1, 0.9]])
+    >>> right = np.array([[True, False], [False, True]])
+    >>> half = np.array([0.5, 0.5])
+    >>> confirmed_share(expected, half, right, doubt=0.0), confirmed_share(expected, half, ~right)
+    (1.0, 0.0)
     """
-    total = float(weights @ (claims**2).sum(axis=1))
-    if total <= 0:
+    usual = possible @ frequencies
+    more = (possible * (expected - frequencies)).sum(axis=1)
+    each = np.ones(len(more)) if weights is None else weights
+
+    def slopes(share: float) -> Floats:
+        found: Floats = more / np.maximum(usual + share * more, 1e-9)
+        return found
+
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(each @ slopes(middle)) > 0 else (low, middle)
+    share = 1.0 if float(each @ slopes(1.0)) >= 0 else low
+    scores = slopes(share)
+    information = float(each @ scores**2)
+    if information <= 0:
         return 0.0
-    slope = float(weights @ (claims * found).sum(axis=1)) / total
-    errors = weights * (claims * (found - slope * claims)).sum(axis=1)
-    return min(max(slope - doubt * float(np.sqrt((errors**2).sum())) / total, 0.0), 1.0)
+    error = float(np.sqrt(((each * scores) ** 2).sum())) / information
+    return min(max(share - doubt * error, 0.0), 1.0)
 
 
 def _unseen_probabilities(cases: PastCases, possible: Bools, rng: np.random.Generator) -> Floats:

@@ -263,10 +263,8 @@ def _trust(plan: PlanTree, cases: PastCases, constant: int, confirmed: Floats) -
 
 def _confidence(expected: Floats, outcomes: Integers) -> float:
     """Return the share of what a model says beyond the frequencies that the outcomes confirm."""
-    found = np.eye(expected.shape[1])[outcomes]
-    frequencies = found.mean(axis=0)
-    weights = np.ones(len(found))
-    return confirmed_share(expected - frequencies, found - frequencies, weights, doubt=0.0)
+    known = np.eye(expected.shape[1], dtype=np.bool_)[outcomes]
+    return confirmed_share(expected, known.mean(axis=0), known, doubt=0.0)
 
 
 def refit_models(

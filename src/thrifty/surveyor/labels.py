@@ -97,29 +97,6 @@ class OutcomeTable:
         tells: Bools = np.logical_not(self._same.reshape(len(self._same), -1).all(axis=1))
         return tells
 
-    def can_hide_reward(self, action: int) -> bool:
-        """Return True if another action may leave open what an action would have earned.
-
-        Parameters
-        ----------
-        action : int
-            An action.
-
-        Returns
-        -------
-        bool
-            True if outcomes that differ for the action are the same for another one.
-
-        Examples
-        --------
-        >>> lending = {"approve": {"repaid": 10, "default": -90}, "decline": 0}
-        >>> problem = Problem.anonymous((2,), 2)
-        >>> table = OutcomeTable.of(Problem(problem.features, ("approve", "decline"), lending))
-        >>> table.can_hide_reward(0), table.can_hide_reward(1)
-        (True, False)
-        """
-        return bool((self._same & ~self._same[action]).any())
-
     @cached_property
     def _same(self) -> Bools:
         """True where an action has the same reward for two outcomes, (A, O, O)."""
