@@ -229,8 +229,14 @@ class Surveyor(Policy):
 
     @property
     def is_cautious(self) -> bool:
-        """True if the largest loss is reached. Then only the best constant action is taken."""
-        return self.ledger.surplus <= -self.max_loss
+        """True if the largest loss is reached, and the plan is not clearly better than nothing.
+
+        Then only the best constant action is taken.
+        """
+        if self.ledger.surplus > -self.max_loss:
+            return False
+        is_clear = self.knowledge is not None and self.knowledge.clearness >= CLEAR
+        return self.max_loss == 0 or not is_clear or self.ledger.record.is_doubtful
 
     @property
     def can_explore(self) -> bool:
@@ -484,6 +490,8 @@ class Surveyor(Policy):
             informed: Floats = self._table.table @ self._probabilities(observation)
             return informed
         leaf = self._leaf(observation)
+        if observation.purpose == CAUTION:
+            return self._counts.values(self._table.table)
         if leaf is None:
             return self._blind_values
         values: Floats = leaf.rule.action_values(observation.codes.astype(np.int16)[None])[0]

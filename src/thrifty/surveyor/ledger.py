@@ -8,6 +8,8 @@ from typing import Any
 
 PROVED_CASES = 100
 """Number of cases after which the gains of a plan count as evidence."""
+DOUBTED_CASES = 30
+"""The same for doubts."""
 DISPROVED = 2.5
 """Standard errors by which a plan must have lost to be given up."""
 HIDDEN_SHARE = 0.05
@@ -64,6 +66,11 @@ class PlanRecord:
     def is_disproved(self) -> bool:
         """True if the plan has clearly lost."""
         return self._is_evidence and self.mean < -DISPROVED * self.error
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True if the plan has lost by a standard error in at least a few cases."""
+        return self.n >= DOUBTED_CASES and self.mean < -self.error
 
     def falls_short(self, expected: float) -> bool:
         """Return True if the plan has clearly earned less than half of what was expected.
