@@ -23,9 +23,9 @@ def test_headroom_by_hand() -> None:
     assert headroom(np.array([1.0, 0.0]), LENDING) == 0.0
 
 
-def test_a_model_may_become_better_by_two_standard_errors() -> None:
-    assert optimistic_headroom(10.0, informed_gain=3.0, n_rare=100) == pytest.approx(5.0)
-    assert optimistic_headroom(10.0, informed_gain=-3.0, n_rare=400) == pytest.approx(1.0)
+def test_a_model_may_become_better_by_three_standard_errors() -> None:
+    assert optimistic_headroom(10.0, informed_gain=3.0, n_rare=100) == pytest.approx(6.0)
+    assert optimistic_headroom(10.0, informed_gain=-3.0, n_rare=400) == pytest.approx(1.5)
     assert optimistic_headroom(10.0, informed_gain=9.0, n_rare=100) == 10.0
     assert optimistic_headroom(10.0, informed_gain=0.0, n_rare=0) == 10.0
 
@@ -42,7 +42,7 @@ def test_at_first_every_case_is_explored_until_the_budget_is_spent() -> None:
 
 
 def test_the_first_phase_ends_when_a_plan_is_confirmed_by_twice_the_cases() -> None:
-    exploring = Exploration(1000)
+    exploring = Exploration(8_000)
     exploring.advance(99, n_rows=99, has_plan=False, is_clear=False, headroom=5.0)
     exploring.advance(100, n_rows=100, has_plan=True, is_clear=True, headroom=5.0)
     exploring.advance(199, n_rows=199, has_plan=True, is_clear=True, headroom=5.0)
@@ -52,9 +52,13 @@ def test_the_first_phase_ends_when_a_plan_is_confirmed_by_twice_the_cases() -> N
     assert exploring.start_rows == 200
 
 
-@pytest.mark.parametrize(("n_rows", "needed"), [(40, 120), (1000, 600)])
-def test_very_early_and_very_late_plans(n_rows: int, needed: int) -> None:
-    exploring = Exploration(1000)
+@pytest.mark.parametrize(
+    ("horizon", "n_rows", "needed"),
+    [(8_000, 40, 120), (8_000, 1000, 600), (64_000, 40, 480), (1_000, 1000, 150)],
+)
+def test_very_early_and_very_late_plans(horizon: int, n_rows: int, needed: int) -> None:
+    """The limits grow with the power 2/3 of the horizon: four times for eight times as many."""
+    exploring = Exploration(horizon)
     exploring.advance(n_rows, n_rows=n_rows, has_plan=True, is_clear=True, headroom=5.0)
     assert 2 * exploring.planned_rows == needed
 
@@ -101,6 +105,14 @@ def test_after_a_change_a_third_may_be_spent() -> None:
     assert exploring.rate(700, headroom=5.0, cost=2.0) == 1.0
     exploring.spent = 100.1
     assert exploring.rate(700, headroom=5.0, cost=2.0) == 0.0
+
+
+def test_a_plan_that_disappoints_needs_half_as_many_cases_more() -> None:
+    exploring = Exploration(8_000, is_first=False)
+    exploring.resume(5_000, n_rows=400)
+    assert exploring.is_first
+    assert not exploring.advance(5_199, 599, has_plan=True, is_clear=True, headroom=5.0)
+    assert exploring.advance(5_200, 600, has_plan=True, is_clear=True, headroom=5.0)
 
 
 def test_past_cases_take_the_place_of_the_first_phase() -> None:

@@ -65,6 +65,19 @@ def test_a_record_must_be_clear(mean: float, is_proved: bool, is_disproved: bool
     assert (kept.is_proved, kept.is_disproved) == (is_proved, is_disproved)
 
 
+def test_a_plan_that_earns_less_than_half_of_what_was_expected() -> None:
+    kept = alternating(100, 0.1)  # at most 0.1 + 2.5 * 0.1 = 0.35
+    assert not kept.falls_short(expected=0.69)
+    assert kept.falls_short(expected=0.71)
+    assert not alternating(98, 0.1).falls_short(expected=5.0)  # too few cases
+
+
+def test_doubts_come_sooner_than_proofs() -> None:
+    assert alternating(36, -0.2).is_doubtful  # an error of 1 / 6
+    assert not alternating(36, -0.1).is_doubtful
+    assert not alternating(28, -0.5).is_doubtful
+
+
 def test_a_plan_that_is_dropped_leaves_its_loss() -> None:
     ledger = Ledger(-3.0, record(3, -1.0))
     ledger.drop_plan()

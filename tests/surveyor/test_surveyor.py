@@ -15,7 +15,7 @@ from thrifty import Agent
 from thrifty.checks import check_policy
 from thrifty.environments import Replay
 from thrifty.environments.past_cases import replay_of
-from thrifty.errors import DamagedFile, InvalidParameter, InvalidTable
+from thrifty.errors import DamagedFile, InvalidParameter, InvalidTable, StaleFit
 from thrifty.plans.cases import PastCases
 from thrifty.playing import play
 from thrifty.policies import Surveyor
@@ -323,7 +323,7 @@ def test_a_fit_that_runs_beside_decisions_gives_the_same_plans_as_one_at_once() 
     assert fit.number == 0
     result = fit.run()
     assert result == pickle.loads(pickle.dumps(fit)).run()  # as another process computes it
-    with pytest.raises(InvalidParameter, match="fit 1 is not due"):
+    with pytest.raises(StaleFit):
         beside.apply_fit(1, result)
     beside.apply_fit(0, result)
     assert beside.due_fit is None

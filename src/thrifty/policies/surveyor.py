@@ -279,13 +279,10 @@ class Surveyor(Policy):
         result : bytes
             What its `run` returned.
         """
-        if self._due is None or self._due.number != number:
-            raise InvalidParameter(
-                f"fit {number} is not due: apply the result of `due_fit` only, because a later fit "
-                "may have replaced it."
-            )
+        self._require_due_fit(number)
+        found = FitResult.from_bytes(result)
         self._due = None
-        self._apply(FitResult.from_bytes(result))
+        self._apply(found)
 
     def reasons(
         self, purchase: Purchase, known: Observation | None = None

@@ -140,7 +140,7 @@ class Exploration:
             return False
         if has_plan and not self.planned_rows:
             growth = (self.horizon / USUAL_HORIZON) ** (2 / 3)
-            self.planned_rows = int(min(max(n_rows, growth * FEWEST_ROWS), growth * MOST_ROWS))
+            self.planned_rows = round(min(max(n_rows, growth * FEWEST_ROWS), growth * MOST_ROWS))
         is_confirmed = is_clear and n_rows >= 2 * self.planned_rows
         if not is_confirmed and can_go_on and self.spent < self._first_budget(headroom):
             return False

@@ -1,0 +1,99 @@
+"""What Surveyor loses at most, and how soon it recovers: `python -m benchmarks.surveyor_promises`.
+
+- Loss: in markets whose outcomes are independent of everything, the largest loss against the best
+  constant action, in the rewards that were drawn, beside `max_loss`. Seeds 200 to 299.
+- Turns: in markets whose informative columns turn round three times, the share of the way from the
+  best constant action to the best new plan, 750 to 1,000 cases after each turn. Seeds 200 to 209.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.environments.market import Market
+from thrifty.environments.markets import FAMILIES
+from thrifty.playing import play
+from thrifty.policies import Surveyor
+from thrifty.rounds import Run
+
+LOSS_SEEDS = range(200, 300)
+TURN_SEEDS = range(200, 210)
+WINDOW = 750, 1_000
+GOAL = 0.8
+
+
+class Loss(NamedTuple):
+    """Largest loss of a run and its limit in money, and the final loss as a share of headroom."""
+
+    largest: float
+    limit: float
+    share: float
+
+
+def played(market: Market, seed: int) -> tuple[Run, Surveyor]:
+    """Let Surveyor play all cases without past ones."""
+    market.reset(seed=seed)
+    policy = Surveyor(market.problem, horizon=market.horizon, seed=seed)
+    return play(policy, market), policy
+
+
+def loss(seed: int) -> Loss:
+    """Play a market in which nothing can be gained."""
+    market = FAMILIES["permuted"](seed)
+    run, policy = played(market, seed)
+    cases, scale = market.stream(seed), market.problem.rewards
+    constant = cases.rewards[market.best_constants(), cases.outcomes]
+    surplus = np.cumsum(scale.low + scale.span * (run.rewards - run.costs) - constant)
+    share = float(-surplus[-1] / (market.truth.headroom * market.horizon))
+    return Loss(max(float(-surplus.min()), 0.0), policy.max_loss, share)
+
+
+def turns(seed: int) -> list[float]:
+    """Play a market that turns round, and return the share after each turn."""
+    market = FAMILIES["shop-turning"](seed)
+    run, _ = played(market, seed)
+    rows, expected = np.arange(market.horizon), market.expected_rewards(seed)
+    gains = expected[rows, run.actions] - market.problem.rewards.span * run.costs
+    more = gains - expected[rows, market.best_constants()]
+    return [
+        market.truths[k].share(float(more[start + WINDOW[0] : start + WINDOW[1]].mean()))
+        for k, start in enumerate(market.starts[1:-1], start=1)
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a line for each promise."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.surveyor_promises", description=__doc__
+    )
+    parser.add_argument("--runs", type=int, default=len(LOSS_SEEDS))
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args(arguments)
+    with ProcessPoolExecutor(options.workers) as pool:
+        losses = list(pool.map(loss, LOSS_SEEDS[: options.runs]))
+        shares = list(pool.map(turns, TURN_SEEDS))
+    within = sum(run.largest <= run.limit for run in losses)
+    print(
+        f"loss: within max_loss in {within} of {len(losses)} runs, largest "
+        f"{max(run.largest / run.limit for run in losses):.2f} of it; of the headroom "
+        f"{np.mean([run.share for run in losses]):.2%} on average, at most "
+        f"{max(run.share for run in losses):.2%}"
+    )
+    flat = np.concatenate(shares)
+    seeds = sum(all(share >= GOAL for share in each) for each in shares)
+    print(
+        f"turns: at least {GOAL:.0%} of the new optimum after 1,000 cases in "
+        f"{(flat >= GOAL).sum()} of {flat.size} turns, in all turns of {seeds} of {len(shares)} "
+        f"seeds; mean {flat.mean():.2f}, smallest {flat.min():.2f}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
