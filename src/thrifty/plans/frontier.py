@@ -85,7 +85,7 @@ class Frontier:
     >>> frontier.mix(3.0)
     Mix(cheap=1, dear=2, share=0.25, shadow_price=1.0)
     >>> frontier.gain(3.0), frontier.gain(9.0)
-    (7.0, 10)
+    (7.0, 10.0)
     """
 
     points: tuple[Point, ...]
