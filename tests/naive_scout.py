@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from naive import NOT_BOUGHT, Codes, Twin, any_of
@@ -22,9 +22,11 @@ from thrifty.kernels.scout import (
     model_weights,
     prices,
     regimes,
+    reward_scale,
     set_values,
     state,
     steps,
+    sure_actions,
     wide_rounds,
 )
 from thrifty.kernels.scout import subsets as tables_of_subsets
@@ -360,8 +362,8 @@ class PriceBook:
         self.squares, self.deviations = 0.0, 0.0
         self.up, self.down = 0.0, 0.0
 
-    def pay(self, cost: float) -> bool:
-        jumped = self.seen >= 3 and self.jumps(cost)
+    def pay(self, cost: float, span: float = 1.0) -> bool:
+        jumped = self.seen >= 3 and self.jumps(cost, span)
         if jumped:
             self.seen, self.up, self.down = 0, 0.0, 0.0
         self.seen = min(self.seen + 1, prices.MEMORY)
@@ -377,8 +379,8 @@ class PriceBook:
         self.deviations *= fading
         return jumped
 
-    def jumps(self, cost: float) -> bool:
-        deviation = math.sqrt(self.squares / self.deviations) + prices.MIN_SPREAD
+    def jumps(self, cost: float, span: float) -> bool:
+        deviation = math.sqrt(self.squares / self.deviations) + prices.MIN_SPREAD * span
         step = (cost - self.mean) / (deviation * math.sqrt(1 + 1 / self.seen))
         step = min(max(step, -prices.MAX_STEP), prices.MAX_STEP)
         self.up = max(0.0, self.up + step - prices.SLACK)
@@ -409,14 +411,49 @@ class Regime:
     age: int
     stored: int
     evidence: float
+    value: float
+    in_use: Set
     dropped: bool = False
+
+    def heaviest(self, observed: Set) -> Set:
+        allowed = [it for it in self.log_weights if set(it) <= set(observed)]
+        return max(allowed, key=lambda it: self.log_weights[it])
+
+    def used(self, observed: Set) -> Set:
+        """Return the set that it used, or its heaviest observed one."""
+        if self.in_use and set(self.in_use) <= set(observed):
+            return self.in_use
+        return self.heaviest(observed)
+
+    def mean(self, it: Set, codes: Codes, action: int) -> float:
+        n, total = self.known.get(cell(it, codes, action), (0.0, 0.0))
+        return (total + 0.5) / (n + 1)
 
     def explains(self, observed: Set, codes: Codes, action: int) -> float:
         """Return the mean that its heaviest observed set predicts."""
-        allowed = [it for it in self.log_weights if set(it) <= set(observed)]
-        heaviest = max(allowed, key=lambda it: self.log_weights[it])
-        n, total = self.known.get(cell(heaviest, codes, action), (0.0, 0.0))
-        return clip((total + 0.5) / (n + 1))
+        return clip(self.mean(self.heaviest(observed), codes, action))
+
+
+class BlindRewards:
+    """Mean and variance of the rewards of one action in blind rounds; old ones fade."""
+
+    def __init__(self) -> None:
+        self.seen, self.mean, self.scatter = 0.0, 0.0, 0.0
+
+    def add(self, reward: float) -> None:
+        self.seen = min(self.seen + 1, sure_actions.MEMORY)
+        before = reward - self.mean
+        self.mean += before / self.seen
+        self.scatter += (before * (reward - self.mean) - self.scatter) / self.seen
+
+    def convert(self, f: float, g: float) -> None:
+        if self.seen:
+            self.mean, self.scatter = f * self.mean + g, f * f * self.scatter
+
+    @property
+    def variance(self) -> float:
+        imagined = sure_actions.PRIOR_VARIANCE
+        return (self.scatter * self.seen + imagined) / (self.seen + 1)
 
 
 class Stream:
@@ -483,7 +520,11 @@ class Scout(Twin):
         self.tickets: list[tuple[Set, int]] = []
         self.births: dict[Set, int] = {}
         self.prices = [PriceBook() for _ in levels]
-        self.alarm = Alarm(change_detection.WORSE)
+        self.alarm, self.sure_alarm = (Alarm(change_detection.WORSE) for _ in range(2))
+        self.low, self.span = 0.0, 1.0
+        self.idle, self.wait, self.usual = 0, state.FIRST_WAIT, 0.0
+        self.paid: list[float] = []
+        self.blind_rewards = [BlindRewards() for _ in range(n_actions)]
         self.cell_alarms: dict[tuple[Set, Codes], Alarm] = {}
         self.regimes: list[Regime] = []
         self.spread = [[0.05, 0.05] for _ in range(n_actions)]
@@ -492,7 +533,7 @@ class Scout(Twin):
         self.in_use: Set = ()
         self.value, self.certainty = 0.0, 0.0
         self.age, self.rounds, self.probes_due = 0, 0, 0
-        self.restarts, self.restored = 0, 0
+        self.restarts, self.restored, self.recalled = 0, 0, 0
         self.stale = False
         self.draws: Sequence[float] = ()
         self.compared: list[Set] = []
@@ -540,8 +581,9 @@ class Scout(Twin):
         self.compared_by = dict(self.listed), means
         for it in self.compared:
             reward = value_of_set(self.listed, means, it)
-            price = sum(self.prices[i].mean for i in it)
-            worth[it] = within_budget(reward, price, worth.get((), reward), self.budget)
+            price = self.price(it)
+            budget = self.budget / self.span
+            worth[it] = within_budget(reward, price, worth.get((), reward), budget)
         self.in_use = max(worth, key=lambda it: worth[it])
         self.value = worth[self.in_use]
 
@@ -565,18 +607,25 @@ class Scout(Twin):
                 prior = set_values.FREE_PRIOR
                 everywhere = sum(values.values()) / len(values)
                 reward = (sum(alike) + prior * everywhere) / (len(alike) + prior)
-            price = sum(self.prices[i].mean for i in it if i not in free)
-            worth[it] = within_budget(reward, price, worth.get((), reward), self.budget)
+            price = self.price([i for i in it if i not in free])
+            budget = self.budget / self.span
+            worth[it] = within_budget(reward, price, worth.get((), reward), budget)
         best = max(worth, key=lambda it: worth[it])
         whole = tuple(sorted({*best, *free}))
         return whole if whole in self.tables.sets else best
+
+    def price(self, it: Sequence[int]) -> float:
+        """Return the price of features as a share of the range of rewards seen."""
+        return sum(self.prices[i].mean / self.span for i in it)
 
     def explored(self) -> Set:
         return tuple(
             i
             for i, price in enumerate(self.prices)
             if self.known[i] == NOT_BOUGHT
-            if self.age <= exploration.YOUNG or price.seen == 0 or price.mean < self.headroom
+            if self.age <= exploration.YOUNG
+            or price.seen == 0
+            or price.mean < self.headroom * self.span
         )
 
     def epsilon(self) -> float:
@@ -586,13 +635,17 @@ class Scout(Twin):
         chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * doubt) / math.sqrt(self.age)
         chance = max(exploration.MIN_EPSILON, chance)
         wide = self.explored()
-        price = sum(self.prices[i].mean for i in wide) * min(1.0, self.most / max(1, len(wide)))
+        price = self.price(wide) * min(1.0, self.most / max(1, len(wide)))
         if self.age <= exploration.YOUNG:
             cheap = (
                 1.0 if self.grows else min(1.0, exploration.LOSS / (price + exploration.YOUNG_LOSS))
             )
             return min(1.0, chance) * cheap**exploration.YOUNG_CAUTION
-        matters = 1 - math.exp(self.log_weights[()])
+        matters = max(0.0, 1 - math.exp(self.log_weights[()]))
+        sure = sum(self.habits[a] for a in range(self.n_actions) if self.is_sure(a))
+        if not self.grows and sure <= exploration.ASLEEP:
+            doubted = min(1.0, max(0.0, self.headroom / exploration.CAREFUL - 1))
+            matters **= 1 - 0.5 * doubted
         loss = self.value - self.blind_mean + price
         cheap = min(1.0, exploration.LOSS / loss) ** exploration.CAUTION if loss > 0 else 1.0
         if self.grows:
@@ -630,9 +683,44 @@ class Scout(Twin):
             kind = steps.PROBE
             kept = tuple(i for i in in_use if i not in free)
             bought = some_of(self.explored(), kept, self.most, another)
+        elif draw < chance + self.probes() + self.recalls():
+            kind = steps.RECALL
+            self.recalled += 1
+            former = self.former_regime()
+            assert former is not None
+            in_use = bought = former.used(tuple(range(len(self.levels))))
         mask = tuple(i in bought for i in range(len(self.levels)))
         purpose = steps.KINDS * self.ticket(in_use) + kind
         return mask, purpose + (steps.GIVEN if free else 0)
+
+    def is_sure(self, action: int) -> bool:
+        largest = max(seen.variance for seen in self.blind_rewards)
+        return self.blind_rewards[action].variance < sure_actions.SURE * largest
+
+    def former_regime(self) -> Regime | None:
+        """Return the former regime that may be back while only sure actions are exploited."""
+        sure = sum(self.habits[a] for a in range(self.n_actions) if self.is_sure(a))
+        is_late = self.age >= steps.RECOGNITION_ROUNDS
+        if (
+            self.recall
+            and self.regimes
+            and is_late
+            and not self.grows
+            and sure > exploration.ASLEEP
+        ):
+            return max(self.regimes, key=lambda it: it.value)
+        return None
+
+    def recalls(self) -> float:
+        former = self.former_regime()
+        if former is None or former.value <= self.value:
+            return 0.0
+        hazard = (self.restarts + 0.5) / (self.rounds + exploration.HAZARD_ROUNDS)
+        used = former.used(tuple(range(len(self.levels))))
+        price = self.price(used) * min(1.0, self.most / max(1, len(used)))
+        loss = max(exploration.MIN_LOSS, self.value - self.blind_mean + price)
+        stake = former.value - self.value
+        return min(exploration.MAX_RECALL, math.sqrt(exploration.TESTS * hazard * stake / loss))
 
     def ticket(self, in_use: Set) -> int:
         """Return a number for the set in use, and for which time it has tables."""
@@ -655,12 +743,13 @@ class Scout(Twin):
         planned, birth = self.tickets[ticket] if kind != steps.SAVE else ((), 0)
         if planned not in self.tables.sets or self.births.get(planned, 0) != birth:
             return observed
-        if kind != steps.PROBE and observed in self.tables.fixed:
+        if kind not in (steps.PROBE, steps.RECALL) and observed in self.tables.fixed:
             return observed
         return tuple(i for i in planned if i in observed)
 
     def values(self, codes: Codes) -> list[float]:
-        return [self.predicted(seen_in(codes), codes, a)[0] for a in range(self.n_actions)]
+        means = [self.predicted(seen_in(codes), codes, a)[0] for a in range(self.n_actions)]
+        return [self.low + self.span * mean for mean in means]
 
     def choose_action(
         self, codes: Codes, draws: Sequence[float], purpose: int, available: Sequence[int]
@@ -668,6 +757,9 @@ class Scout(Twin):
         if purpose % steps.KINDS == steps.EXPLORE:
             return self.blind_action(draws[2], available)
         stream, basis = Stream(draws[2]), self.basis(purpose, seen_in(codes))
+        former = self.former_regime()
+        if purpose % steps.KINDS == steps.RECALL and former is not None:
+            return max(available, key=lambda a: former.mean(former.used(basis), codes, a))
         drawn = []
         for a in range(self.n_actions):
             mean, number = self.expected(purpose, basis, codes, a)
@@ -688,20 +780,52 @@ class Scout(Twin):
                 return a
         return any_of(available, 2 * draw - 1)
 
+    def see_reward(self, reward: float) -> None:
+        """Learn the range of rewards, and convert everything to it."""
+        self.paid.append(reward)
+        low, span = min(self.paid), max(self.paid) - min(self.paid)
+        if len(self.paid) < reward_scale.MIN_REWARDS or span < reward_scale.MIN_SPAN:
+            return
+        if span > reward_scale.MAX_SPAN:
+            low, span = 0.0, 1.0
+        if (low, span) == (self.low, self.span):
+            return
+        f, g = self.span / span, (self.low - low) / span
+        tables = [self.tables.known, self.tables.compared, *(it.known for it in self.regimes)]
+        for table in tables:
+            for at, (n, total) in table.items():
+                table[at] = n, f * total + g * n
+        for regime in self.regimes:
+            total, n = regime.blind
+            regime.blind = f * (total - 0.5) + g * (n - 1) + 0.5, n
+            regime.value = f * regime.value + g
+        self.log = [replace(it, reward=f * it.reward + g) for it in self.log]
+        self.blind = f * (self.blind[0] - 0.5) + g * (self.blind[1] - 1) + 0.5, self.blind[1]
+        for seen in self.blind_rewards:
+            seen.convert(f, g)
+        self.value, self.stale = f * self.value + g, True
+        self.usual = f * self.usual + g
+        self.low, self.span = low, span
+
     def update(
-        self, codes: Codes, costs: Sequence[float], action: int, reward: float, purpose: int
+        self, codes: Codes, costs: Sequence[float], action: int, paid: float, purpose: int
     ) -> None:
+        self.see_reward(paid)
+        reward = (paid - self.low) / self.span
         kind, observed = purpose % steps.KINDS, seen_in(codes)
         basis = self.basis(purpose, observed)
         for i in observed:
             if math.isnan(costs[i]):
                 continue
             self.spent += costs[i]
-            if self.prices[i].pay(costs[i]):
+            if self.prices[i].pay(costs[i], self.span):
                 self.probes_due, self.stale = steps.PROBES_AFTER_ALARM, True
         if self.recall and self.restarts and self.age < steps.RECOGNITION_ROUNDS:
             self.recognise(observed, codes, action, reward)
-        if kind != steps.EXPLORE:
+        former = self.former_regime()
+        if former is not None and kind in (steps.EXPLORE, steps.RECALL):
+            self.recognise_return(former, observed, codes, action, reward)
+        if kind not in (steps.EXPLORE, steps.RECALL):
             self.judge(purpose, basis, codes, action, reward)
         if kind in (steps.EXPLOIT, steps.SAVE):
             self.habits = [steps.ACTION_MEMORY * f for f in self.habits]
@@ -712,13 +836,29 @@ class Scout(Twin):
             self.learn_wide(basis, observed, codes, action, reward)
             if kind == steps.EXPLORE:
                 self.blind = self.blind[0] + reward, self.blind[1] + 1
-            else:
+                self.blind_rewards[action].add(reward)
+            elif kind == steps.PROBE:
                 self.probes_due = max(0, self.probes_due - 1)
         self.age += 1
         self.rounds += 1
+        self.usual += max(1 / self.age, steps.USUAL_RATE) * (self.value - self.usual)
+        self.look_again()
         grown = tables_of_subsets.MEMORY_OF_AGE * self.age
         longest = tables_of_subsets.MAX_MEMORY
         self.tables.memory = sorted([tables_of_subsets.MEMORY, grown, longest])[1]
+
+    def look_again(self) -> None:
+        """Restart after a long time without purchases, if much could be gained."""
+        if self.in_use != ():
+            self.idle, self.wait = 0, state.FIRST_WAIT
+            return
+        loss = self.value - self.blind_mean + self.price(range(len(self.levels)))
+        much = self.headroom >= max(exploration.MUCH, exploration.HEADROOM * loss)
+        if self.budget == math.inf and much:
+            self.idle += 1
+        if self.idle >= self.wait:
+            self.idle, self.wait = 0, 2 * self.wait
+            self.restart()
 
     def learn_wide(
         self, basis: Set, observed: Set, codes: Codes, action: int, reward: float
@@ -827,8 +967,11 @@ class Scout(Twin):
             spread = self.spread[action]
             spread[0] += likelihood.RATE * ((reward - p) ** 2 - spread[0])
             spread[1] += likelihood.RATE * (p * (1 - p) - spread[1])
-        if self.alarm.add(reward, p, phi):
+        is_sure = self.is_sure(action)
+        if (self.sure_alarm if is_sure else self.alarm).add(reward, p, phi):
             self.restart()
+            return
+        if is_sure:
             return
         if basis not in self.tables.sets:
             return
@@ -839,15 +982,16 @@ class Scout(Twin):
             self.tables.forget_state(basis, codes, self.n_actions)
 
     def calm_down(self) -> None:
-        self.alarm = Alarm(change_detection.WORSE)
+        self.alarm, self.sure_alarm = (Alarm(change_detection.WORSE) for _ in range(2))
         self.cell_alarms = {}
 
-    def restart(self) -> None:
+    def restart(self, kept: Regime | None = None) -> None:
         self.restarts += 1
         for regime in self.regimes:
             regime.evidence, regime.dropped = 0.0, False
         if self.age > regimes.MIN_AGE_TO_STORE:
-            self.regimes = self.regimes[-(regimes.SLOTS - 1) :]
+            if len(self.regimes) == regimes.SLOTS:
+                self.regimes.remove(next(it for it in self.regimes if it is not kept))
             self.regimes.append(
                 Regime(
                     dict(self.tables.known),
@@ -857,6 +1001,8 @@ class Scout(Twin):
                     self.age,
                     self.restarts,
                     regimes.HANDICAP,
+                    self.usual,
+                    self.in_use,
                 )
             )
         self.tables.forget()
@@ -883,6 +1029,19 @@ class Scout(Twin):
         if clear:
             self.restore(max(clear, key=lambda it: it.evidence))
 
+    def recognise_return(
+        self, former: Regime, observed: Set, codes: Codes, action: int, reward: float
+    ) -> None:
+        if self.is_sure(action):
+            return
+        p = clip(self.predicted(observed, codes, action)[0])
+        theirs = clip(former.mean(former.used(observed), codes, action))
+        gain = (log_likelihood(reward, theirs) - log_likelihood(reward, p)) / self.phi(action)
+        former.evidence = max(0.0, former.evidence + gain)
+        if former.evidence > regimes.EVIDENCE_OF_RETURN:
+            self.restart(kept=former)
+            self.restore(former)
+
     def restore(self, regime: Regime) -> None:
         for place in range(len(self.tables.grown)):
             self.bind(place, None)
@@ -892,6 +1051,7 @@ class Scout(Twin):
             now = self.tables.known[known]
             self.tables.known[known] = now[0] + n, now[1] + total
         self.log_weights = dict(regime.log_weights)
+        self.usual = regime.value
         self.blind = self.blind[0] + regime.blind[0], self.blind[1] + regime.blind[1]
         self.regimes.remove(regime)
         for other in self.regimes:

@@ -15,7 +15,7 @@ from thrifty.kernels.scout import change_detection, likelihood
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 
 add_evidence = numba.njit(
-    lambda surprise, r, p, phi: change_detection.add_evidence(surprise, r, p, phi)
+    lambda surprise, r, p, phi: change_detection.add_evidence(surprise.sums, r, p, phi)
 )
 add_evidence_in = numba.njit(
     lambda surprise, cell, r, p, phi: change_detection.add_evidence_in(surprise, cell, r, p, phi)

@@ -14,9 +14,9 @@ from thrifty.kernels.scout import prices
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=100)
 
-pay = numba.njit(lambda book, i, cost: prices.pay(book, i, cost))
+pay = numba.njit(lambda book, i, cost: prices.pay(book, i, cost, 1.0))
 total = numba.njit(lambda book, mask: prices.total(book, mask))
-means = numba.njit(lambda book, out: prices.means(book, out))
+means = numba.njit(lambda book, out: prices.means(book, 1.0, out))
 
 FEWEST_UNTIL_ALARM = math.floor(prices.ALARM / (prices.MAX_STEP - prices.SLACK)) + 1
 """If each payment deviates by more than can be counted."""

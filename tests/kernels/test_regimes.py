@@ -17,8 +17,8 @@ from thrifty.kernels.scout.regimes import DROPPED, EMPTY, HANDICAP, MIN_AGE_TO_S
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
 store = numba.njit(
-    lambda stored, tables, weights, blind, age, restart: regimes.store(
-        stored, tables, weights, blind, age, restart
+    lambda stored, tables, weights, blind, age, restart, value=0.0, kept=NONE: regimes.store(
+        stored, tables, weights, blind, 0, value, age, restart, kept
     )
 )
 recognise = numba.njit(
@@ -208,7 +208,9 @@ def stored_twins(rng: np.random.Generator) -> tuple[Any, Any, list[naive_scout.R
                     at = (tables.offsets[j] + k, a)
                     cells[s, tuple(reversed(values)), a] = (tables.pulls[at], tables.sums[at])
         logs = dict(zip(sets, weights.log.tolist(), strict=True))
-        twins.append(naive_scout.Regime(cells, [], logs, (3.0, 5.0), OLD, restart, HANDICAP))
+        twins.append(
+            naive_scout.Regime(cells, [], logs, (3.0, 5.0), OLD, restart, HANDICAP, 0.0, ())
+        )
     return tables, stored, twins
 
 
@@ -232,3 +234,37 @@ def test_recognising_like_the_twin(played: list[tuple[Any, ...]], seed: int) -> 
             if not r.dropped and r.evidence > regimes.EVIDENCE_TO_RESTORE
         ]
         assert found == max(clear, key=lambda k: twins[k].evidence, default=NONE)
+
+
+def test_a_regime_that_is_kept_does_not_make_room() -> None:
+    tables, weights, stored = known(10.0, 9.0)
+    for restart in range(1, SLOTS + 1):
+        store(stored, tables, weights, BLIND, OLD, restart)
+    store(stored, tables, weights, BLIND, OLD, SLOTS + 1, 0.5, 0)
+    assert stored.books["stored"].tolist() == [1, SLOTS + 1, *range(3, SLOTS + 1)]
+    assert stored.values.tolist() == [0, 0.5] + [0] * (SLOTS - 2)
+
+
+best_former = numba.njit(lambda stored: regimes.best_former(stored))
+has_returned = numba.njit(
+    lambda stored, k, r, theirs, p: regimes.has_returned(stored, k, r, theirs, p, 1.0)
+)
+
+
+def test_the_former_regime_with_the_largest_value() -> None:
+    tables, weights, stored = known(10.0, 9.0)
+    assert best_former(stored) == NONE
+    for restart, value in enumerate((0.3, 0.7, 0.5), start=1):
+        store(stored, tables, weights, BLIND, OLD, restart, value)
+    assert best_former(stored) == 1
+
+
+def test_a_return_needs_as_much_evidence_after_a_long_absence() -> None:
+    """A reward of 1 is log(.9 / .3) = 1.1 for the former regime, so 5 of them are enough."""
+    tables, weights, stored = known(10.0, 9.0)
+    store(stored, tables, weights, BLIND, OLD, 1)
+    stored.books["evidence"] = 0.0
+    for _ in range(50):
+        assert not has_returned(stored, 0, 0.0, 0.9, 0.3)
+    assert stored.books["evidence"][0] == 0.0
+    assert [bool(has_returned(stored, 0, 1.0, 0.9, 0.3)) for _ in range(5)] == [False] * 4 + [True]

@@ -125,13 +125,17 @@ def by_formula(
     blind: float,
     price: float,
     nothing_matters: float = NOTHING_MATTERS,
+    *,
+    grows: bool = False,
 ) -> float:
     chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    matters = max(exploration.MIN_MATTERING, 1 - nothing_matters)
+    doubted = 0.0 if grows else min(1, max(0, max(0, 1 - value) / exploration.CAREFUL - 1))
+    matters = max(exploration.MIN_MATTERING, (1 - nothing_matters) ** (1 - doubted / 2))
     chance = min(exploration.MAX_EPSILON, max(exploration.MIN_EPSILON, chance) * matters)
     loss = value - blind + price
     scope = min(1, max(0, 1 - value) / (exploration.HEADROOM * max(loss, exploration.MIN_LOSS)))
-    return chance * scope * (exploration.LOSS / max(loss, exploration.LOSS)) ** exploration.CAUTION
+    cheap = (exploration.LOSS / max(loss, exploration.LOSS)) ** exploration.CAUTION
+    return float(chance * scope * cheap)
 
 
 @repeatable
@@ -157,9 +161,9 @@ def test_later_headroom_and_loss_count_too(
 
 def test_what_can_be_gained_is_compared_with_what_exploring_loses() -> None:
     # A sure reward of .9, and a gamble that may be better: little to gain, little to lose.
-    little = by_formula(400, 0.5, 0.9, 0.9, 0.1)
-    assert little == pytest.approx(by_formula(400, 0.5, 0.5, 0.5, 0.5))
-    assert by_formula(400, 0.5, 0.9, 0.9, 0.5) == pytest.approx(little / 4)
+    little = by_formula(400, 0.5, 0.9, 0.9, 0.1, 0)
+    assert little == pytest.approx(by_formula(400, 0.5, 0.5, 0.5, 0.5, 0))
+    assert by_formula(400, 0.5, 0.9, 0.9, 0.5, 0) == pytest.approx(little / 4)
 
 
 def test_nothing_is_explored_where_nothing_can_be_gained() -> None:
@@ -305,7 +309,7 @@ def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
     assert epsilon(state, ALL) == exploration.MAX_EPSILON
     state.wide_rounds.clock[0] += 1
     nothing = math.exp(state.weights.log[0])
-    usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing)
+    usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing, grows=True)
     assert epsilon(state, ALL) == pytest.approx(usual)
     state.wide_rounds.clock[0] = 7
     state.book["certainty"] = 1.01 - exploration.CAMPAIGN_DOUBT
@@ -318,7 +322,7 @@ def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
     state = priced(growing(**sure), loss, 0.0, 0.0)
     nothing = math.exp(state.weights.log[0])
     cheap = exploration.GROWING_HEADROOM / exploration.HEADROOM
-    usual = by_formula(400, 1.0, 0.5, 0.5, cheap, nothing)
+    usual = by_formula(400, 1.0, 0.5, 0.5, cheap, nothing, grows=True)
     assert epsilon(state, ALL) == pytest.approx(usual / 2)
 
 
@@ -577,7 +581,8 @@ def test_events_are_kept_in_a_ring() -> None:
 
 
 def test_the_constants_fit_together() -> None:
-    assert {EXPLOIT, EXPLORE, PROBE, steps.SAVE} == set(range(KINDS))
+    assert {EXPLOIT, EXPLORE, PROBE, steps.SAVE, steps.RECALL} <= set(range(KINDS))
+    assert steps.GIVEN % KINDS == 0  # so that the flag does not change the kind
     assert 0 < exploration.MIN_EPSILON < exploration.MAX_EPSILON <= 1
     assert all(0 < share < 1 for share in change_detection.WORSE)
     assert prices.SLACK < prices.MAX_STEP

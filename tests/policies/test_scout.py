@@ -4,6 +4,7 @@ Seeds are fixed, so a test that passes goes on passing until Scout's behaviour c
 """
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from thrifty.agent import Agent
 from thrifty.checks import check_policy
 from thrifty.environments import Replay, World, nursery
 from thrifty.environments.families import FAMILIES, many_features
+from thrifty.environments.safe_families import safe_action, winter
 from thrifty.environments.schedule import Schedule
 from thrifty.errors import InvalidParameter
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import steps as kernel
 from thrifty.kernels.scout import subsets
-from thrifty.kernels.scout.state import MAX_EVENTS
+from thrifty.kernels.scout.state import FIRST_WAIT, MAX_EVENTS
 from thrifty.playing import play
 from thrifty.policies import Scout
 from thrifty.problem import Feature, Problem
@@ -265,6 +267,61 @@ def test_the_twin_with_rewards_that_are_not_0_or_1() -> None:
     assert min(twin.phi(a) for a in range(3)) < 0.9
 
 
+@statistical
+@pytest.mark.parametrize("placement", [(-90.0, 60.0), (-900.0, 120.0)])
+def test_the_twin_beside_a_safe_action(placement: tuple[float, float]) -> None:
+    world = safe_action(1, turns=1, low=placement[0], high=placement[1], rounds=900)
+    policy, twin = played_like_the_twin(world, 0)
+    assert (twin.span < 0.5) == (placement[0] == -900)
+    assert [twin.is_sure(a) for a in range(2)] == [True, False]
+    assert policy._state.scale[:2].tolist() == pytest.approx([twin.low, twin.span])
+
+
+@statistical
+def test_the_twin_when_a_better_regime_returns() -> None:
+    policy, twin = played_like_the_twin(winter(4, turns=2, rounds=2_400), 2)
+    kinds = [event.kind for event in policy.events]
+    assert kinds.count("restart") == twin.restarts
+    assert kinds.count("regime restored") == twin.restored >= 1
+    assert twin.recalled >= 3
+
+
+@statistical
+def test_the_twin_looks_again_where_nothing_seems_worth_buying() -> None:
+    """Both actions pay .2 whatever the features are, so much could be gained."""
+    world = World(
+        Problem.anonymous((2, 2), 2),
+        probabilities=np.full((2, 2), 0.25),
+        rewards=np.full((1, 2, 2, 2), 0.2),
+        costs=[[0.03, 0.03]],
+        rounds=2_400,
+    )
+    policy, twin = played_like_the_twin(world, 3)
+    assert twin.restarts >= 1
+    assert twin.wait >= 2 * FIRST_WAIT
+    assert policy._state.idle.tolist() == [twin.idle, twin.wait]
+
+
+@statistical
+@pytest.mark.parametrize("placement", [(-900.0, 120.0), (-5_000.0, 5_000.0), (-90.0, 4_000.0)])
+def test_the_declared_range_hardly_matters(placement: tuple[float, float]) -> None:
+    """The first ten rounds use the declared range, so runs are alike, but not the same."""
+    gains = []
+    for low, high in ((-90.0, 60.0), placement):
+        make = partial(safe_action, low=low, high=high, rounds=4_000)
+        runs = simulate("scout", make, seeds=range(12), workers=1)
+        gains.append((low + (high - low) * runs.gains).mean())
+    assert gains[0] > 14
+    assert gains[1] == pytest.approx(gains[0], rel=0.05)
+
+
+@statistical
+def test_a_turn_beside_a_safe_action_is_noticed() -> None:
+    """Declining gains nothing; the oracle gains about 21 per round."""
+    runs = simulate("scout", partial(safe_action, turns=3), seeds=range(8), workers=1)
+    assert (-90 + 150 * runs.gains).mean() > 16
+
+
 def gamble(seed: int, rounds: int = 20_000) -> tuple[float, int]:
     """Return what Scout loses a round beside a safe action, and how often it starts afresh.
 
@@ -282,10 +339,11 @@ def gamble(seed: int, rounds: int = 20_000) -> tuple[float, int]:
 
 
 @statistical
-def test_a_safe_action_beside_a_gamble_causes_no_restarts_and_hides_nothing() -> None:
+def test_a_safe_action_beside_a_gamble_hides_nothing() -> None:
     losses, restarts = zip(*(gamble(seed) for seed in range(1, 13)), strict=True)
-    assert np.mean(restarts) <= 2  # nothing changes
-    assert np.mean(losses) < 0.015  # a third of what never approving loses
+    # Nothing changes. False alarms are one in several thousand rounds, and the regime is restored.
+    assert np.mean(restarts) <= 5
+    assert np.mean(losses) < 0.0125  # a quarter of what never approving loses
 
 
 LENDING = Problem(

@@ -18,10 +18,10 @@ def record(n: int, surplus: float, n_hidden: int = 0) -> PlanRecord:
 
 
 def test_only_cases_of_the_plan_count_for_the_plan() -> None:
-    ledger = Ledger()
-    ledger.add(-3.0, is_known=True, is_plan=False)
-    ledger.add(2.0, is_known=True, is_plan=True)
-    ledger.add(1.0, is_known=False, is_plan=True)
+    ledger = Ledger.of(2)
+    ledger.add(np.array([-3.0, 5.0]), is_known=True, is_plan=False)
+    ledger.add(np.array([2.0, -9.0]), is_known=True, is_plan=True)
+    ledger.add(np.array([1.0, 0.0]), is_known=False, is_plan=True)
     assert ledger.surplus == 0.0
     assert ledger.record == PlanRecord(n=2, mean=1.5, n_hidden=1, squares=0.5)
 
@@ -79,11 +79,21 @@ def test_doubts_come_sooner_than_proofs() -> None:
 
 
 def test_a_plan_that_is_dropped_leaves_its_loss() -> None:
-    ledger = Ledger(-3.0, record(3, -1.0))
+    ledger = Ledger([-3.0, 1.0], record=record(3, -1.0))
     ledger.drop_plan()
     assert (ledger.surplus, ledger.record, ledger.n_disproved) == (-3.0, PlanRecord(), 1)
 
 
+def test_another_baseline_counts_for_all_cases_since_the_last_change() -> None:
+    ledger = Ledger.of(2)
+    ledger.add(np.array([-3.0, 5.0]), is_known=True, is_plan=True)
+    ledger.begin_period()
+    assert ledger.record == PlanRecord()
+    ledger.add(np.array([1.0, -2.0]), is_known=True, is_plan=True)
+    ledger.baseline = 1
+    assert ledger.surplus == -3.0 - 2.0
+
+
 def test_sums_are_saved_exactly() -> None:
-    ledger = Ledger(-1 / 3, record(3, 0.1, n_hidden=1), 2)
+    ledger = Ledger([-1 / 3, 0.1], 1, record(3, 0.1, n_hidden=1), 2)
     assert Ledger.from_dict(json.loads(json.dumps(ledger.to_dict()))) == ledger

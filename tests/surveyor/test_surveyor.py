@@ -123,15 +123,14 @@ def test_nothing_is_bought_if_nothing_may_be_lost() -> None:
     policy = Surveyor(SCREENING, max_loss=0.0, seed=1)
     assert policy.is_cautious
     assert not play(policy, replay_of(drawn_cases(SCREENING, 300, 2))).observed.any()
-    assert policy.ledger.surplus == 0.0  # it has only taken what it is compared with
 
 
-def test_losses_stay_near_what_is_allowed() -> None:
+def test_losses_stay_within_what_is_allowed() -> None:
     """Nothing tells the outcome, so whatever is bought is lost: 10 for everything."""
     policy = Surveyor(SCREENING, max_loss=2.0, seed=1)  # 200, as rewards range from -50 to 50
     run = play(policy, replay_of(drawn_cases(SCREENING, 600, 2, chances=(0.2, 0.2))))
     assert policy.max_loss == 200.0
-    assert policy.ledger.surplus >= -200.0 - 110.0  # the last case may cost 10 and be wrong
+    assert -200.0 <= policy.ledger.surplus < -50.0
     assert not run.observed[-100:].any()
 
 
@@ -143,7 +142,7 @@ def test_losses_stay_below_a_share_of_what_the_constant_action_gains() -> None:
     constant = float(policy._counts.values(SCREENING.outcomes.table).max())
     assert constant == pytest.approx(30, abs=6)
     assert policy.max_loss == pytest.approx(0.05 * constant * 600)
-    assert policy.ledger.surplus >= -policy.max_loss - 110.0
+    assert policy.ledger.surplus >= -policy.max_loss
     assert 20 < run.observed.all(axis=1).sum() < 100
     assert run.observed[300:].any()
     with pytest.raises(InvalidParameter, match="give one of them"):
@@ -390,8 +389,8 @@ def test_reasons_for_caution() -> None:
     policy = Surveyor(SCREENING, max_loss=0.0, seed=1)
     assert policy.reasons(policy.choose_features(NOTHING), NOTHING)() == {
         "kind": "caution",
-        "why": "Buys nothing and takes the best constant action: the loss against it has reached "
-        "0.00, and at most 0.00 is allowed.",
+        "why": "Buys nothing and takes the best constant action: the loss against it is 0.00, "
+        "another case may lose 110.00, and at most 0.00 is allowed in all.",
     }
 
 
@@ -417,6 +416,6 @@ def test_probabilities_of_actions_are_probabilities() -> None:
         for known in np.eye(2, dtype=np.bool_):
             policy._counts.add(known, float(rng.integers(0, 50) + rng.random()))
         values = policy._values(seen)
-        chances = policy._action_chances(seen, values, int(values.argmax()))
+        chances = policy._action_chances(seen, values)
         assert (chances >= 0).all()
         assert chances.sum() == pytest.approx(1)

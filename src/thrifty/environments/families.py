@@ -39,6 +39,12 @@ from thrifty.environments.family_tables import (
     tables_stream,
     xor_table,
 )
+from thrifty.environments.safe_families import (
+    rare_outcomes,
+    safe_action,
+    safe_action_wandering,
+    winter,
+)
 from thrifty.environments.world import World
 from thrifty.parameters import Whole, check_parameter
 
@@ -655,6 +661,10 @@ FAMILIES: Mapping[str, Callable[..., World]] = MappingProxyType(
             rare_states,
             many_features,
             xor_among_many,
+            safe_action,
+            safe_action_wandering,
+            winter,
+            rare_outcomes,
         )
     }
 )

@@ -103,6 +103,9 @@ class World(DrawnEnvironment):
     reward_concentration : float
         Concentration of "beta" rewards. With mean m their variance is m (1 - m) / (concentration
         + 1).
+    reward_values : array_like of float, shape (A, 2), optional
+        The lower and the higher reward of each action, with "bernoulli" rewards. By default 0 and
+        1. If both are the same, the action is sure.
     irrelevant : mapping
         Features that are independent of everything else: their positions, each with the
         probabilities of its levels. The tables have no axes for them, so there may be very many.
@@ -152,6 +155,7 @@ class World(DrawnEnvironment):
         cost_sd: float = 0.001,
         reward_noise: str = "bernoulli",
         reward_concentration: float = 4.0,
+        reward_values: ArrayLike | None = None,
         irrelevant: Mapping[int, ArrayLike] = MappingProxyType({}),
         free: ArrayLike | None = None,
         seed: Seed = None,
@@ -180,6 +184,7 @@ class World(DrawnEnvironment):
         cost_piece, self._cost_means = cost_schedule.pieces(
             _means("costs", costs, (problem.n_features,)), self.horizon
         )
+        self._reward_values = _reward_values(reward_values, reward_means, reward_noise)
         support = np.flatnonzero(joint)
         p = joint.ravel()[support]
         states = np.zeros((p.size, problem.n_features), dtype=np.int64)
@@ -306,7 +311,7 @@ class World(DrawnEnvironment):
         cost_means = self._cost_means[truth.cost_piece]
         return Replay(
             codes,
-            self._draw_rewards(reward_means, rewards, self._concentration),
+            self._rewards(reward_means, rewards),
             self._draw_costs(cost_means, costs, self._cost_sd),
             self.free,
             problem=self.problem,
@@ -314,6 +319,15 @@ class World(DrawnEnvironment):
             cost_changes=_changes(truth.cost_piece),
             truth=truth,
         )
+
+    def _rewards(self, means: Floats, rng: np.random.Generator) -> Floats:
+        if self._reward_values is None:
+            return self._draw_rewards(means, rng, self._concentration)
+        low, high = self._reward_values.T
+        chances = (means - low) / np.where(high > low, high - low, 1.0)
+        is_high = self._draw_rewards(chances, rng, self._concentration) > 0
+        drawn: Floats = np.where(is_high, high, low)
+        return drawn
 
     def _cost_truth(self, noise: str) -> Floats:
         if noise != "gaussian":
@@ -365,6 +379,26 @@ def _means(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     if not ((tables >= 0) & (tables <= 1)).all():
         raise InvalidTable(f"{name} contain a mean outside [0, 1]: rescale them.")
     return tables
+
+
+def _reward_values(given: ArrayLike | None, means: Floats, noise: str) -> Floats | None:
+    """Return the checked pairs of rewards; `means` has the axes period, action and features."""
+    if given is None:
+        return None
+    pairs: Floats = numbers_of("reward_values", given)
+    if pairs.shape != (means.shape[1], 2) or noise != "bernoulli":
+        raise InvalidTable(
+            f"reward_values of shape {pairs.shape} with {noise} rewards: give a lower and a higher "
+            f"reward for each of the {means.shape[1]} actions, with bernoulli rewards."
+        )
+    per_action = np.moveaxis(means, 1, 0).reshape(len(pairs), -1)
+    low, high = pairs.T
+    if (per_action < low[:, None]).any() or (per_action > high[:, None]).any():
+        raise InvalidTable(
+            f"reward_values are {pairs.tolist()}, and a mean reward lies outside: give a lower "
+            "and a higher reward between which all means of the action lie."
+        )
+    return pairs
 
 
 def _require_prices(prices: tuple[float, float]) -> None:

@@ -19,7 +19,7 @@ from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 
 MAX_FEATURES = 63
-KINDS = ("exploit", "explore", "probe", "save")
+KINDS = ("exploit", "explore", "probe", "save", "recall")
 EVENTS = ("restart", "regime restored", "row forgotten", "price alarm")
 
 
@@ -82,7 +82,20 @@ class Scout(CompiledPolicy):
     amounts = frozenset({"budget"})
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
-    added = frozenset({"comparison.masks", "comparison.shares", "comparison.counted"})
+    added = frozenset(
+        {
+            "comparison.masks",
+            "comparison.shares",
+            "comparison.counted",
+            "variety",
+            "scale",
+            "idle",
+            "usual",
+            "surprise.sure",
+            "regimes.values",
+            "regimes.used",
+        }
+    )
     _state: ScoutState
 
     def __init__(
@@ -132,9 +145,10 @@ class Scout(CompiledPolicy):
         """
         state, book = self._state, self._state.book[0]
         compared = int(state.comparison.compared[0])
-        worth = state.comparison.worth[:compared].copy()
+        argument = self._steps.argument
+        worth = kernel.worth_in_declared_range(argument, state.comparison.worth[:compared].copy())
         if known is not None and compared and known.mask.any():
-            worth = kernel.worth_given(self._steps.argument, known.codes.copy())
+            worth = kernel.worth_given(argument, known.codes.copy())
         candidates = state.comparison.candidates[:compared]
         return partial(
             _reasons,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -33,6 +32,7 @@ from thrifty.surveyor.history import History
 from thrifty.surveyor.knowledge import Knowledge
 from thrifty.surveyor.labels import OutcomeTable, planning_problem
 from thrifty.surveyor.ledger import Ledger, PlanRecord
+from thrifty.surveyor.loss_limit import LossLimit
 from thrifty.surveyor.memory import CaseMemory
 from thrifty.surveyor.reasons import (
     explain_budget,
@@ -41,6 +41,7 @@ from thrifty.surveyor.reasons import (
     explain_following,
     explain_start,
 )
+from thrifty.surveyor.trials import action_chances
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -63,20 +64,10 @@ ACCEPTED = 1.0
 plan is tried if it seems better at all, unless one has lost before, or a loss could stay hidden."""
 CLEAR = 2.0
 """Standard errors by which a plan must seem better than buying nothing for exploring to end."""
-INFORMATIVE = 0.05
-"""An action is tried for its label if it resolves this share of the uncertainty more."""
-LEAST_CHANCE = 0.2
-"""Smallest probability of an informative action in a case in which everything was bought."""
-SMALL_GAP = 0.02
-"""A difference of this share of the range of rewards is small."""
 DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
-LOSS_SHARE = 0.0235
-"""Default of the largest loss, as a share of the headroom of all cases."""
-HEADROOM_DOUBT = 0.5
-"""Standard errors by which the headroom is reduced before the largest loss is computed."""
 EXPLORING_SHARE = 0.75
-"""Share of the largest loss at which exploring stops. The rest is for trying plans."""
+"""Share of the largest loss at which exploring stops if there is a plan to try with the rest."""
 COUNTS_KEPT = 20.0
 """Number of cases that the frequencies of outcomes count after a change."""
 PRICE_MEMORY = 0.02
@@ -101,7 +92,7 @@ class Surveyor(Policy):
         Number of cases over which exploring has to pay.
     max_loss : float, optional
         How far the total gain may fall below that of the best constant action before Surveyor
-        takes that action only. By default 2.35% of the headroom of `horizon` cases: the difference
+        takes that action only. By default 2.55% of the headroom of `horizon` cases: the difference
         between perfect foresight and the best constant action.
     max_loss_share : float, optional
         The same as a share of what the best constant action gains, or loses, in the cases so far.
@@ -177,9 +168,9 @@ class Surveyor(Policy):
                 f"max_loss is {max_loss} and max_loss_share is {max_loss_share}: give one of them, "
                 "because each limits the same loss."
             )
-        self._loss_share = max_loss_share
         self.horizon = horizon
-        self._max_loss = None if max_loss is None else max_loss * problem.rewards.span
+        amount = None if max_loss is None else max_loss * problem.rewards.span
+        self._limit = LossLimit(horizon, amount, max_loss_share)
         self._one_purchase = max_steps == 1
         self._table = OutcomeTable.of(problem)
         self._planning = planning_problem(problem, self._table)
@@ -193,7 +184,7 @@ class Surveyor(Policy):
         self._counts = OutcomeCounts(n_outcomes)
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
-        self.ledger = Ledger()
+        self.ledger = Ledger.of(problem.n_actions)
         self.account: Account | None = None
         if budget is not None:
             self.account = Account.open(budget * problem.rewards.span, horizon=horizon)
@@ -217,31 +208,32 @@ class Surveyor(Policy):
     @property
     def max_loss(self) -> float:
         """How far the total gain may fall below that of the best constant action, in money."""
-        if self._max_loss is not None:
-            return self._max_loss
-        if self._loss_share is not None:
-            constant = float(self._counts.values(self._table.table).max())
-            return self._loss_share * abs(constant) * self.rounds
-        full = headroom(self._counts.frequencies, self._table.table)
-        # The headroom seems larger if rare outcomes were seen too often by chance.
-        sure = 1 - HEADROOM_DOUBT / math.sqrt(1 + self._counts.n_rare)
-        return LOSS_SHARE * sure * full * self.horizon
+        return self._limit.allowed(self._counts, self._table.table, self.rounds)
+
+    @property
+    def _largest_loss(self) -> float:
+        """The most that a case may lose against the best constant action, in money."""
+        gaps = self._table.table[self.ledger.baseline] - self._table.table
+        return float(gaps.max()) + self._price_of_everything()
 
     @property
     def is_cautious(self) -> bool:
-        """True if the largest loss is reached, and the plan is not clearly better than nothing.
+        """True if another case might exceed the largest loss.
 
-        Then only the best constant action is taken.
+        Then only the best constant action is taken. By default a plan that is clearly better than
+        nothing is carried out all the same; a limit that was given has no exception.
         """
-        if self.ledger.surplus > -self.max_loss:
+        if self.ledger.surplus - self._largest_loss >= -self.max_loss:
             return False
         is_clear = self.knowledge is not None and self.knowledge.clearness >= CLEAR
-        return self.max_loss == 0 or not is_clear or self.ledger.record.is_doubtful
+        return self._limit.is_given or not is_clear or self.ledger.record.is_doubtful
 
     @property
     def can_explore(self) -> bool:
         """True if the loss so far leaves room for exploring."""
-        return self.ledger.surplus > -EXPLORING_SHARE * self.max_loss
+        has_plan = self.knowledge is not None and self.knowledge.buys
+        share = EXPLORING_SHARE if has_plan else 1.0
+        return self.ledger.surplus - self._largest_loss >= -share * self.max_loss
 
     @property
     def exploring_rate(self) -> float:
@@ -313,7 +305,8 @@ class Surveyor(Policy):
             spent, more = self._exploration.spent, self.headroom
             return partial(explain_exploring, bool(purchase.mask.any()), spent, more)
         if purchase.purpose == CAUTION:
-            return partial(explain_caution, 0.0 - self.ledger.surplus, self.max_loss)
+            loss, more = 0.0 - self.ledger.surplus, self._largest_loss
+            return partial(explain_caution, loss, more, self.max_loss)
         if self.knowledge is None or self._steps is None:
             return partial(explain_start, self.rounds)
         tree, steps = self._plan_of(purchase.purpose)
@@ -444,26 +437,13 @@ class Surveyor(Policy):
         best = int(values.argmax())
         if observation.purpose != EXPLORE:
             return best
-        chances = self._action_chances(observation, values, best)
+        chances = self._action_chances(observation, values)
         return int(self.rng.choice(chances.size, p=chances))
 
-    def _action_chances(self, observation: Observation, values: Floats, best: int) -> Floats:
+    def _action_chances(self, observation: Observation, values: Floats) -> Floats:
         """Return the probability of each action in a case in which everything was bought."""
-        information = self._table.information(self._probabilities(observation))
-        extra = information - information[best]
-        extra[(extra < INFORMATIVE) | np.isinf(values)] = 0.0
-        gaps = np.where(np.isinf(values), np.inf, values[best] - values)
-        small = SMALL_GAP * self._span
-        scores = extra / (gaps + small)
-        # A purchase without a label teaches little, so a label may cost as much as the purchase.
-        # It may cost more if it is the only way to learn anything, as behind a safe action.
-        paid = observation.total_cost * self._span
-        worth = np.maximum(max(small, paid), self._blind_gap() * extra**2)
-        least = 0.0 if self._table.tells[best] else LEAST_CHANCE
-        chances: Floats = scores / max(float(scores.sum()), 1e-12)
-        chances *= np.clip(worth / np.maximum(gaps, 1e-9), least, 1.0) * extra
-        chances[best] = max(0.0, 1.0 - float(chances.sum()))  # not -1e-16
-        return chances
+        probabilities, paid = self._probabilities(observation), observation.total_cost * self._span
+        return action_chances(self._table, probabilities, values, paid, self._blind_gap())
 
     def _reveal_chance(self, observation: Observation) -> float:
         """Return the probability that an action which tells about the outcome is taken."""
@@ -473,7 +453,7 @@ class Surveyor(Policy):
         best = int(values.argmax())
         if observation.purpose != EXPLORE:
             return float(self._table.tells[best])
-        chances = self._action_chances(observation, values, best)
+        chances = self._action_chances(observation, values)
         return float(chances[self._table.tells].sum())
 
     def _action_values(self, observation: Observation) -> Floats:
@@ -557,14 +537,13 @@ class Surveyor(Policy):
         possible = self._table.possible(action, reward, outcome, draw)
         money = self.problem.rewards.money(reward)
         probabilities = self._probabilities(observation)
-        # Before the case is counted: its own outcome must not choose what it is compared with.
-        constant = int(self._counts.values(self._table.table).argmax())
         values = self._values(observation)
+        self._count_surplus(observation, action, possible, money)
         self._remember(observation, possible)
+        self.ledger.baseline = int(self._counts.values(self._table.table).argmax())
         if observation.purpose == EXPLORE:
             more = max(observation.total_cost * self._span - self._spend, 0.0)
             self._exploration.add(more + float(values.max() - values[action]))
-        self._count_surplus(observation, values, action, constant, possible, money)
         if self.account is not None:
             self.account = self.account.after(observation.total_cost * self._span)
         self._check_plan()
@@ -588,25 +567,23 @@ class Surveyor(Policy):
         self._paid = np.where(np.isnan(paid), before, later)
 
     def _count_surplus(
-        self,
-        observation: Observation,
-        values: Floats,
-        action: int,
-        constant: int,
-        possible: Bools,
-        reward: float,
+        self, observation: Observation, action: int, possible: Bools, reward: float
     ) -> None:
-        """Add up how much more is gained than by the best constant action."""
-        rewards = self._table.table[constant][possible]
-        is_known = bool(rewards.max() - rewards.min() <= 1e-9 * self._span)
-        if is_known:
-            advantage = reward - float(rewards[0])
-        else:
-            # What the constant action would have earned is hidden: believe models in part.
-            trust = 0.0 if self.knowledge is None else self.knowledge.trust
-            advantage = trust * float(values[action] - values[constant])
-        surplus = advantage - observation.total_cost * self._span
-        self.ledger.add(surplus, is_known=is_known, is_plan=_is_plan(observation.purpose))
+        """Add up how much more is gained than by each constant action."""
+        is_blind = self._leaf(observation) is None
+        rewards = self._table.table[:, possible]
+        is_known = np.ptp(rewards, axis=1) <= 1e-9 * self._span
+        # What another action would have earned may be hidden: believe models in part.
+        trust, values = 1.0, self._counts.values(self._table.table)
+        if self.knowledge is not None and not is_blind:
+            trust, values = self.knowledge.trust, self._values(observation)
+        estimated = trust * (values[action] - values)
+        surpluses = np.where(is_known, reward - rewards[:, 0], estimated)
+        self.ledger.add(
+            surpluses - observation.total_cost * self._span,
+            is_known=bool(is_known[self.ledger.baseline]),
+            is_plan=_is_plan(observation.purpose),
+        )
 
     def _check_plan(self) -> None:
         """Give the plan up if it has lost, and explore more if it earns less than expected."""
@@ -638,7 +615,7 @@ class Surveyor(Policy):
         if change is None:
             return
         self.changes.append(change)
-        self.ledger.record = PlanRecord()
+        self.ledger.begin_period()
         self._exploration.restart(self.rounds)
         self._planned_rows = 0
         self._counts.forget(COUNTS_KEPT)
@@ -655,7 +632,7 @@ class Surveyor(Policy):
             is_clear,
             self.headroom,
             # A limit that grows with the number of cases only interrupts exploring.
-            self.can_explore or self._loss_share is not None,
+            self.can_explore or self._limit.share is not None,
         )
         if self._due is not None:
             return

@@ -53,6 +53,23 @@ class OutcomeCounts:
             self._frequencies = self._estimate()
         return self._frequencies
 
+    def shrunk_frequencies(self, equal: float) -> Floats:
+        """Return the frequencies with more cases that are divided evenly among the outcomes.
+
+        Parameters
+        ----------
+        equal : float
+            Number of these cases.
+
+        Returns
+        -------
+        array of float, shape (O,)
+            Frequencies.
+        """
+        n = self.n_effective + 1  # one is in `frequencies`
+        shrunk: Floats = (n * self.frequencies + equal / self.n_outcomes) / (n + equal)
+        return shrunk
+
     def _estimate(self) -> Floats:
         """Return the frequencies by the EM algorithm, which begins with the known outcomes."""
         sets = np.array([*self.weights, (True,) * self.n_outcomes], np.float64)

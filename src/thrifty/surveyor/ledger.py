@@ -1,10 +1,15 @@
-"""How much more is gained than by the best constant action, and whether a plan is proved."""
+"""How much more is gained than by constant actions, and whether a plan is proved."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 PROVED_CASES = 100
 """Number of cases after which the gains of a plan count as evidence."""
@@ -90,49 +95,73 @@ class PlanRecord:
 
 @dataclass
 class Ledger:
-    """Gains compared with those of the best constant action, in money.
+    """Gains compared with those of constant actions, in money.
+
+    Which constant action is the best becomes clear with time. So the sums of all are kept, and the
+    cases before count as well when another one becomes the baseline.
 
     Parameters
     ----------
-    surplus : float
-        Total gain so far minus that of the constant action.
+    surpluses : list of float
+        Total gain so far minus that of each constant action.
+    baseline : int
+        The constant action that seems best now.
     record : PlanRecord
-        The same for the present plan.
+        The surplus of the present plan.
     n_disproved : int
         Number of plans that were given up because they lost.
 
     Examples
     --------
-    >>> ledger = Ledger()
-    >>> ledger.add(-3.0, is_known=True, is_plan=False)
-    >>> ledger.surplus, ledger.record.n
-    (-3.0, 0)
+    >>> ledger = Ledger.of(2)
+    >>> ledger.add(np.array([-3.0, 40.0]), is_known=True, is_plan=False)
+    >>> ledger.surplus
+    -3.0
+    >>> ledger.baseline = 1
+    >>> ledger.surplus
+    40.0
     """
 
-    surplus: float = 0.0
+    surpluses: list[float]
+    baseline: int = 0
     record: PlanRecord = field(default_factory=PlanRecord)
     n_disproved: int = 0
+
+    @classmethod
+    def of(cls, n_actions: int) -> Ledger:
+        """Return an empty ledger."""
+        return cls([0.0] * n_actions)
+
+    @property
+    def surplus(self) -> float:
+        """Total gain so far minus that of the baseline."""
+        return self.surpluses[self.baseline]
 
     def drop_plan(self) -> None:
         """Count a plan that was given up."""
         self.record = PlanRecord()
         self.n_disproved += 1
 
-    def add(self, surplus: float, *, is_known: bool, is_plan: bool) -> None:
+    def begin_period(self) -> None:
+        """Compare the cases from now on with another action, but not those before a change."""
+        self.surpluses = [self.surplus] * len(self.surpluses)
+        self.record = PlanRecord()
+
+    def add(self, surpluses: Floats, *, is_known: bool, is_plan: bool) -> None:
         """Take in a case.
 
         Parameters
         ----------
-        surplus : float
-            How much more was gained than by the constant action.
+        surpluses : array of float, shape (A,)
+            How much more was gained than by each constant action.
         is_known : bool
-            False if the reward of the constant action was only estimated.
+            False if the reward of the baseline was only estimated.
         is_plan : bool
             True if the plan was carried out.
         """
-        self.surplus += surplus
+        self.surpluses = (np.array(self.surpluses) + surpluses).tolist()
         if is_plan:
-            self.record.add(surplus, is_known)
+            self.record.add(float(surpluses[self.baseline]), is_known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as JSON values."""
@@ -141,4 +170,4 @@ class Ledger:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Ledger:
         """Return what `to_dict` described."""
-        return cls(plain["surplus"], PlanRecord(**plain["record"]), plain["n_disproved"])
+        return cls(**{**plain, "record": PlanRecord(**plain["record"])})

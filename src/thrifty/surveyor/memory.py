@@ -87,6 +87,12 @@ class CaseMemory:
         filled: list[Any] = [array[: self.size] for array in self._arrays]
         return KeptCases(*filled)
 
+    @property
+    def _writable(self) -> list[NDArray[Any]]:
+        # Type checkers do not agree on the common type of the arrays in a named tuple.
+        arrays: list[Any] = list(self._arrays)
+        return arrays
+
     def count_since(self, number: int) -> int:
         """Return how many of the cases have this number or a larger one."""
         return self.size - int(np.searchsorted(self._arrays.numbers[: self.size], number))
@@ -117,13 +123,13 @@ class CaseMemory:
         if self.size == self.capacity:
             self._forget(self.capacity - int(KEPT_SHARE * self.capacity))
         case: tuple[Any, ...] = (codes, settled, possible, number, chance)
-        for array, value in zip(self._arrays, case, strict=True):
+        for array, value in zip(self._writable, case, strict=True):
             array[self.size] = value
         self.size += 1
 
     def _forget(self, n_oldest: int) -> None:
         kept = self.size - n_oldest
-        for array in self._arrays:
+        for array in self._writable:
             array[:kept] = array[n_oldest : self.size]
         self.size = kept
 
@@ -135,5 +141,5 @@ class CaseMemory:
         """Restore what `get_state` returned."""
         restored = KeptCases.from_state(state, prefix)
         self.size = len(restored.numbers)
-        for array, values in zip(self._arrays, restored, strict=True):
+        for array, values in zip(self._writable, restored, strict=True):
             array[: self.size] = values

@@ -21,11 +21,11 @@ def explain_exploring(buys: bool, spent: float, more: float) -> dict[str, Any]:
     return {"kind": "explore", "why": why}
 
 
-def explain_caution(loss: float, limit: float) -> dict[str, Any]:
+def explain_caution(loss: float, more: float, limit: float) -> dict[str, Any]:
     """Explain a case after the largest loss was reached."""
     why = (
-        f"Buys nothing and takes the best constant action: the loss against it has reached "
-        f"{loss:,.2f}, and at most {limit:,.2f} is allowed."
+        f"Buys nothing and takes the best constant action: the loss against it is {loss:,.2f}, "
+        f"another case may lose {more:,.2f}, and at most {limit:,.2f} is allowed in all."
     )
     return {"kind": "caution", "why": why}
 

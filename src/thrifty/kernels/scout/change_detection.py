@@ -2,7 +2,8 @@
 
 The evidence of a reward is the log-likelihood ratio of a worse mean and the predicted one. Three
 tests, for three degrees of "worse", watch all exploit rounds. One more test watches each partial
-state, because a change may affect a single one.
+state, because a change may affect a single one. Sure actions have three tests of their own: a
+reward that is exactly as predicted is much evidence against a worse mean, but only of that action.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ ALARM = 8.0
 
 
 class Surprise(NamedTuple):
-    """The sums of the tests over all rounds, and of the test of every cell."""
+    """The sums of the tests over all rounds, of the test of every cell, and of sure actions."""
 
     sums: Floats
     cells: Floats
+    sure: Floats
 
 
 def initial(n_cells: int) -> Surprise:
     """Return sums of 0."""
-    return Surprise(np.zeros(len(WORSE)), np.zeros(n_cells))
+    return Surprise(np.zeros(len(WORSE)), np.zeros(n_cells), np.zeros(len(WORSE)))
 
 
 @jit_inner
-def add_evidence(surprise: Surprise, reward: float, p: float, dispersion: float) -> bool:
+def add_evidence(sums: Floats, reward: float, p: float, dispersion: float) -> bool:
     """Compare a reward with its predicted mean; return True if there is an alarm."""
     alarm = False
     for k, part in enumerate(WORSE):
         evidence = log_ratio(reward, part * p, p) / dispersion
-        surprise.sums[k] = add_to_cusum(surprise.sums[k], evidence, 0.0)
-        alarm = alarm or surprise.sums[k] > ALARM
+        sums[k] = add_to_cusum(sums[k], evidence, 0.0)
+        alarm = alarm or sums[k] > ALARM
     return alarm
 
 
@@ -62,6 +64,7 @@ def reset(surprise: Surprise) -> None:
     """Set all sums to 0."""
     for k in range(surprise.sums.size):
         surprise.sums[k] = 0.0
+        surprise.sure[k] = 0.0
     reset_cells(surprise, 0, surprise.cells.size)
 
 

@@ -6,14 +6,15 @@ import math
 
 from thrifty.kernels.runtime.arrays import Bools
 from thrifty.kernels.runtime.compilation import jit_inner
-from thrifty.kernels.scout import prices, wide_rounds
+from thrifty.kernels.scout import prices, sure_actions, wide_rounds
+from thrifty.kernels.scout.reward_scale import SPAN
 from thrifty.kernels.scout.state import ScoutState, blind_mean
 
 YOUNG = 30
 """Exploration is not penalised for this many rounds after a restart."""
 EPSILON, MIN_EPSILON, MAX_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
-MIN_MATTERING = 0.1
+MIN_MATTERING, CAREFUL = 0.1, 0.25
 PROBES = 0.25
 HEADROOM, MIN_LOSS = 0.8, 0.02
 GROWING_HEADROOM = 0.4
@@ -24,6 +25,13 @@ CAUTION, YOUNG_CAUTION = 10, 3
 GROWING_LOSS = 0.5
 CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
 GROWING_PROBES = 1.4
+ASLEEP = 0.9
+"""Share of sure actions among those exploited lately from which nothing else is learnt."""
+MUCH = 0.55
+"""Smallest headroom for which it may pay to look at everything again."""
+TESTS, HAZARD_ROUNDS, MAX_RECALL = 6.0, 1_000.0, 0.1
+"""Number of tests that a former regime needs to be recognised, rounds that are added to the age
+when the hazard of changes is estimated, and the largest chance of such a test."""
 
 
 @jit_inner
@@ -35,7 +43,7 @@ def headroom_of(state: ScoutState) -> float:
 @jit_inner
 def fill_explored(state: ScoutState, mask: Bools) -> None:
     """Fill the mask with the features that may pay for themselves or were never bought."""
-    headroom = headroom_of(state)
+    headroom = headroom_of(state) * state.scale[SPAN]
     for i in range(mask.size):
         price = state.prices[i]
         mask[i] = state.book[0]["age"] <= YOUNG or price["seen"] == 0 or price["mean"] < headroom
@@ -61,7 +69,7 @@ def chance_to_explore(state: ScoutState, explored: Bools) -> float:
     if age <= YOUNG:
         cheap = 1.0 if grows(state) else min(1.0, LOSS / (price + YOUNG_LOSS))
         return min(1.0, epsilon) * cheap**YOUNG_CAUTION
-    matters = max(MIN_MATTERING, 1 - math.exp(state.weights.log[0]))
+    matters = _mattering(state)
     loss = book[0]["value"] - blind_mean(state) + price
     scope = _scope(state, loss)
     epsilon = min(MAX_EPSILON, epsilon * matters) * scope * _cheapness(state, loss)
@@ -70,6 +78,56 @@ def chance_to_explore(state: ScoutState, explored: Bools) -> float:
         if wide_rounds.number(state.wide_rounds) < campaign:
             return MAX_EPSILON
     return epsilon
+
+
+@jit_inner
+def chance_to_recall(state: ScoutState, former: int, mask: Bools) -> float:
+    """Return the chance to act as in a former, better regime, in case it is back.
+
+    While a sure action is exploited, its rewards cannot tell that another one pays again. A test
+    loses c. If tests have the chance e per round, and k of them are needed, a return is noticed k/e
+    rounds late, and each of these rounds loses the stake s, the difference of the values. With h
+    changes per round, e c + h s k / e is smallest at e = sqrt(k h s / c).
+    """
+    book = state.book
+    stake = state.regimes.values[former] - book[0]["value"]
+    if stake <= 0.0:
+        return 0.0
+    hazard = (book[0]["restarts"] + 0.5) / (book[0]["round"] + HAZARD_ROUNDS)
+    loss = max(book[0]["value"] - blind_mean(state) + _price(state, mask), MIN_LOSS)
+    return min(MAX_RECALL, math.sqrt(TESTS * hazard * stake / loss))
+
+
+@jit_inner
+def much_to_gain(state: ScoutState) -> bool:
+    """Return True if so much could be gained that it pays to look at everything again."""
+    if headroom_of(state) < MUCH:
+        return False
+    everything = 0.0
+    for i in range(state.prices.size):
+        everything += state.prices[i]["mean"] / state.scale[SPAN]
+    loss = state.book[0]["value"] - blind_mean(state) + everything
+    return headroom_of(state) >= HEADROOM * loss
+
+
+@jit_inner
+def is_asleep(state: ScoutState) -> bool:
+    """Return True if hardly anything but sure actions is exploited."""
+    return sure_actions.share_of_sure(state.variety, state.habits) > ASLEEP
+
+
+@jit_inner
+def _mattering(state: ScoutState) -> float:
+    """Return the factor by which exploration is reduced if features do not seem to matter.
+
+    With few rewards per cell the tables predict badly, so that this may seem so by chance. The
+    more could be gained, the more careful the conclusion.
+    """
+    mattering = max(0.0, 1 - math.exp(state.weights.log[0]))
+    doubted = min(1.0, max(0.0, headroom_of(state) / CAREFUL - 1))
+    if grows(state) or is_asleep(state):
+        doubted = 0.0
+    return max(MIN_MATTERING, mattering ** (1 - 0.5 * doubted))
 
 
 @jit_inner
@@ -100,7 +158,7 @@ def _price(state: ScoutState, explored: Bools) -> float:
     for i in range(explored.size):
         features += explored[i]
     kept = min(1.0, state.limits.features / max(1, features))
-    return kept * prices.total(state.prices, explored)
+    return kept * prices.total(state.prices, explored) / state.scale[SPAN]
 
 
 @jit_inner

@@ -37,9 +37,12 @@ def initial(n_features: int) -> Prices:
 
 
 @jit_inner
-def pay(prices: Prices, i: int, cost: float) -> bool:
-    """Record a payment for feature i; return True if its price has jumped."""
-    jumped = _has_jumped(prices, i, cost)
+def pay(prices: Prices, i: int, cost: float, span: float) -> bool:
+    """Record a payment for feature i; return True if its price has jumped.
+
+    `span` is that of the rewards seen: changes that are tiny beside it do not matter.
+    """
+    jumped = _has_jumped(prices, i, cost, span)
     if jumped:
         prices[i]["seen"] = 0
         prices[i]["up"] = 0.0
@@ -66,12 +69,12 @@ def _note_deviation(prices: Prices, i: int, square: float) -> None:
 
 
 @jit_inner
-def _has_jumped(prices: Prices, i: int, cost: float) -> bool:
+def _has_jumped(prices: Prices, i: int, cost: float, span: float) -> bool:
     """Add the standardised deviation to both sums; return True if one is too large."""
     if prices[i]["seen"] < 3:  # too few to know the spread
         return False
     variance = prices[i]["squares"] / prices[i]["deviations"]
-    spread = (math.sqrt(variance) + MIN_SPREAD) * math.sqrt(1 + 1 / prices[i]["seen"])
+    spread = (math.sqrt(variance) + MIN_SPREAD * span) * math.sqrt(1 + 1 / prices[i]["seen"])
     step = min(max((cost - prices[i]["mean"]) / spread, -MAX_STEP), MAX_STEP)
     prices[i]["up"] = add_to_cusum(prices[i]["up"], step, SLACK)
     prices[i]["down"] = add_to_cusum(prices[i]["down"], -step, SLACK)
@@ -89,7 +92,7 @@ def total(prices: Prices, mask: Bools) -> float:
 
 
 @jit_inner
-def means(prices: Prices, out: Floats) -> None:
-    """Copy the mean price of every feature to `out`."""
+def means(prices: Prices, span: float, out: Floats) -> None:
+    """Fill `out` with the mean price of every feature as a share of the span of rewards."""
     for i in range(out.size):
-        out[i] = prices[i]["mean"]
+        out[i] = prices[i]["mean"] / span

@@ -18,12 +18,15 @@ from thrifty.kernels.scout.likelihood import clip_mean, log_ratio
 from thrifty.kernels.scout.model_weights import Weights, take_priors
 from thrifty.kernels.scout.subsets import Subsets, bind, cell_in_place, shrunk_mean, within
 from thrifty.kernels.scout.wide_rounds import WideRounds
+from thrifty.kernels.shared.cusum import add_to_cusum
 from thrifty.kernels.shared.linear import copy
 
 SLOTS = 5
 MIN_AGE_TO_STORE = 100
 """A shorter regime is not stored: it has learnt too little."""
 EVIDENCE_TO_RESTORE, EVIDENCE_TO_DROP = 4.0, -6.0
+EVIDENCE_OF_RETURN = 5.0
+"""The same for a regime that returns unnoticed: it is tested for very many rounds."""
 HANDICAP = -2.0
 """Initial evidence of the regime that has just ended."""
 
@@ -50,6 +53,8 @@ class Regimes(NamedTuple):
     pulls: Floats
     sums: Floats
     log_weights: Floats
+    values: Floats  # the mean of V(I*) in the last rounds of the regime
+    used: Ints  # the place of I* when it ended
 
 
 def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
@@ -60,14 +65,27 @@ def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
         np.zeros((SLOTS, *shape)),
         np.zeros((SLOTS, *shape)),
         np.zeros((SLOTS, n_sets)),
+        np.zeros(SLOTS),
+        np.zeros(SLOTS, np.int64),
     )
 
 
 @jit_inner
 def store(
-    regimes: Regimes, subsets: Subsets, weights: Weights, blind: Floats, age: int, restart: int
+    regimes: Regimes,
+    subsets: Subsets,
+    weights: Weights,
+    blind: Floats,
+    in_use: int,
+    value: float,
+    age: int,
+    restart: int,
+    kept: int,
 ) -> None:
-    """Store the present regime in the place of the oldest one, and start to compare all of them."""
+    """Store the present regime in the place of the oldest one, and start to compare all of them.
+
+    The regime `kept` is not replaced.
+    """
     books = regimes.books
     for k in range(SLOTS):
         books[k]["evidence"] = 0.0
@@ -75,9 +93,9 @@ def store(
             books[k]["status"] = WAITING
     if age <= MIN_AGE_TO_STORE:
         return
-    place = 0
+    place = 1 if kept == 0 else 0
     for k in range(SLOTS):
-        if books[k]["stored"] < books[place]["stored"]:
+        if k != kept and books[k]["stored"] < books[place]["stored"]:
             place = k
     books[place]["status"] = WAITING
     books[place]["stored"] = restart
@@ -85,6 +103,8 @@ def store(
     books[place]["blind_sum"] = blind[0]
     books[place]["blind_pulls"] = blind[1]
     books[place]["evidence"] = HANDICAP
+    regimes.values[place] = value
+    regimes.used[place] = in_use
     for j in range(subsets.masks.size):
         regimes.masks[place, j] = subsets.masks[j]
     copy(subsets.pulls, regimes.pulls[place])
@@ -108,10 +128,8 @@ def recognise(
     books = regimes.books
     for k in range(SLOTS):
         if books[k]["status"] == WAITING:
-            j = _heaviest(regimes, k, observed)
-            cell = cell_in_place(subsets, j, regimes.masks[k, j], codes)
-            total, count = regimes.sums[k, cell, action], regimes.pulls[k, cell, action]
-            theirs = clip_mean(shrunk_mean(total, count, 0.5, 1.0))
+            j = heaviest(regimes, k, observed)
+            theirs = clip_mean(_mean_in(regimes, k, subsets, j, codes, action))
             books[k]["evidence"] += log_ratio(reward, theirs, p) / dispersion
             if books[k]["evidence"] < EVIDENCE_TO_DROP:
                 books[k]["status"] = DROPPED
@@ -123,7 +141,57 @@ def recognise(
 
 
 @jit_inner
-def _heaviest(regimes: Regimes, k: int, observed: Mask) -> int:
+def mean_by_used_set(
+    regimes: Regimes, k: int, subsets: Subsets, observed: Mask, codes: Ints, action: int
+) -> float:
+    """Return the mean reward of an action in regime k, by the set that it used."""
+    return _mean_in(regimes, k, subsets, used_set(regimes, k, observed), codes, action)
+
+
+@jit_inner
+def used_set(regimes: Regimes, k: int, observed: Mask) -> int:
+    """Return the place of the set that regime k used, or else of its heaviest one, within these."""
+    j = regimes.used[k]
+    if j > 0 and within(regimes.masks[k, j], observed):
+        return j
+    return heaviest(regimes, k, observed)
+
+
+@jit_inner
+def _mean_in(regimes: Regimes, k: int, subsets: Subsets, j: int, codes: Ints, action: int) -> float:
+    """Return the mean reward of an action in regime k, by set j."""
+    cell = cell_in_place(subsets, j, regimes.masks[k, j], codes)
+    return shrunk_mean(regimes.sums[k, cell, action], regimes.pulls[k, cell, action], 0.5, 1.0)
+
+
+@jit_inner
+def best_former(regimes: Regimes) -> int:
+    """Return the stored regime with the largest value, or NONE."""
+    best = NONE
+    for k in range(SLOTS):
+        if regimes.books[k]["status"] != EMPTY and (
+            best == NONE or regimes.values[k] > regimes.values[best]
+        ):
+            best = k
+    return best
+
+
+@jit_inner
+def has_returned(
+    regimes: Regimes, k: int, reward: float, theirs: float, p: float, dispersion: float
+) -> bool:
+    """Compare a reward's mean in regime k with p, the predicted one; return True if k is back.
+
+    This is a CUSUM test, because the regime may return at any time.
+    """
+    evidence = log_ratio(reward, clip_mean(theirs), p) / dispersion
+    books = regimes.books
+    books[k]["evidence"] = add_to_cusum(books[k]["evidence"], evidence, 0.0)
+    return books[k]["evidence"] > EVIDENCE_OF_RETURN
+
+
+@jit_inner
+def heaviest(regimes: Regimes, k: int, observed: Mask) -> int:
     """Return the place of regime k's heaviest set within the observed one."""
     best = 0
     log_weights = regimes.log_weights[k]

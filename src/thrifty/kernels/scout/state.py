@@ -16,8 +16,10 @@ from thrifty.kernels.scout import (
     model_weights,
     prices,
     regimes,
+    reward_scale,
     set_values,
     subsets,
+    sure_actions,
     wide_rounds,
 )
 from thrifty.kernels.scout.change_detection import Surprise
@@ -28,6 +30,7 @@ from thrifty.kernels.scout.prices import Prices
 from thrifty.kernels.scout.regimes import Regimes
 from thrifty.kernels.scout.set_values import Comparison
 from thrifty.kernels.scout.subsets import Subsets
+from thrifty.kernels.scout.sure_actions import Variety
 from thrifty.kernels.scout.wide_rounds import WideRounds
 
 LIKELY_SIZE = 5
@@ -48,6 +51,8 @@ BOOK = np.dtype(
     align=True,
 )
 MAX_EVENTS = 256
+FIRST_WAIT = 600
+"""Number of rounds in which nothing seems worth buying before the first second look."""
 
 
 class Limits(NamedTuple):
@@ -61,8 +66,11 @@ class Limits(NamedTuple):
 class ScoutState(NamedTuple):
     """The limits, the parts, and the counters (`book`).
 
-    `blind` is the sum and number of blind rewards, `habits` how often each action was exploited
-    lately, `events` a ring of (round, kind, feature or NONE), and `happened` the number of events.
+    `scale` is that of rewards (see `reward_scale`), `blind` the sum and number of blind rewards,
+    `habits` how often each action was exploited lately, `idle` the number of rounds in which
+    nothing seemed worth buying and how many lead to a second look, `usual` the mean of V(I*) over
+    the last rounds, `events` a ring of (round, kind, feature or NONE), and `happened` the number of
+    events.
     """
 
     limits: Limits
@@ -76,8 +84,12 @@ class ScoutState(NamedTuple):
     surprise: Surprise
     regimes: Regimes
     spread: Floats
+    variety: Variety
+    scale: Floats
     blind: Floats
     habits: Floats
+    idle: Ints
+    usual: Floats
     events: Ints
     happened: Ints
 
@@ -109,8 +121,12 @@ def initial(
         surprise=change_detection.initial(len(tables.pulls)),
         regimes=regimes.initial(tables.pulls.shape, len(tables.masks)),
         spread=initial_spread(n_actions),
+        variety=sure_actions.initial(n_actions),
+        scale=reward_scale.initial(),
         blind=np.array([0.5, 1.0]),
         habits=np.full(n_actions, 1 / n_actions),
+        idle=np.array([0, FIRST_WAIT]),
+        usual=np.zeros(1),
         events=np.zeros((MAX_EVENTS, 3), np.int64),
         happened=np.zeros(1, np.int64),
     )
