@@ -25,7 +25,12 @@ from thrifty.seeds import Seed
 from thrifty.surveyor.budget import Account, CheaperPlans, budget_status, ladder_leaves
 from thrifty.surveyor.completion import SMALLEST_CHANCE
 from thrifty.surveyor.drift import ChangeDetector
-from thrifty.surveyor.exploration import Exploration, headroom, optimistic_headroom
+from thrifty.surveyor.exploration import (
+    Exploration,
+    headroom,
+    learning_pays,
+    optimistic_headroom,
+)
 from thrifty.surveyor.fit import FitResult, FitSettings, PlanFit
 from thrifty.surveyor.frequencies import OutcomeCounts
 from thrifty.surveyor.history import History
@@ -57,6 +62,7 @@ FIRST_ROWS = 40
 """Number of complete cases from which the first models are learnt."""
 MORE_ROWS, MORE_ROWS_WITHOUT_PLAN = 1.2, 1.15
 """A plan is searched for again when there are this many times as many complete cases."""
+MORE_ROWS_AT_LIMIT = 1.05
 MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 ACCEPTED = 1.0
@@ -241,8 +247,11 @@ class Surveyor(Policy):
         if not self.can_explore:
             return 0.0
         price = self._price_of_everything()
-        cost = max(price - self._spend, 0.0) + 0.5 * self._blind_gap()
+        hidden = 0.0 if self._table.tells.all() else 0.5 * self._blind_gap()
+        cost = max(price - self._spend, 0.0) + hidden
         rate = self._exploration.rate(self.rounds, self.headroom, cost)
+        if self._pays_for_more_cases(cost):
+            rate = 1.0
         if self.account is None:
             return rate
         first_cases = self.horizon if self._exploration.is_first else 0
@@ -631,19 +640,34 @@ class Surveyor(Policy):
             has_plan,
             is_clear,
             self.headroom,
-            # A limit that grows with the number of cases only interrupts exploring.
-            self.can_explore or self._limit.share is not None,
+            # As long as there is no plan, or the limit grows, reaching it only interrupts exploring.
+            self.can_explore or not has_plan or self._limit.share is not None,
         )
         if self._due is not None:
             return
         growth = MORE_ROWS if has_plan else MORE_ROWS_WITHOUT_PLAN
-        is_last_chance = has_ended and not has_plan
-        if rows >= FIRST_ROWS and (rows >= growth * self._planned_rows or is_last_chance):
+        if not has_plan and (has_ended or not self.can_explore):
+            growth = MORE_ROWS_AT_LIMIT
+        if rows >= FIRST_ROWS and rows >= growth * self._planned_rows:
             self._learn(search=True)
         elif self.knowledge is not None and self.rounds >= min(
             MORE_CASES * self._fitted_at, self._fitted_at + MOST_CASES
         ):
             self._learn(search=False)
+
+    def _pays_for_more_cases(self, cost: float) -> bool:
+        """Return True if another complete case probably earns more than it costs."""
+        knowledge = self.knowledge
+        if knowledge is None or not knowledge.buys or knowledge.clearness < CLEAR:
+            return False
+        n_rare = self._rows_since_change() * (1 - float(self._counts.frequencies.max()))
+        return learning_pays(
+            knowledge.gain - knowledge.nothing_gain,
+            n_rows=self._rows_since_change(),
+            n_rare=n_rare,
+            n_left=self.horizon - self.rounds,
+            cost=cost,
+        )
 
     def _since(self) -> int:
         """Return the number of the case in which the last change began."""
@@ -669,7 +693,8 @@ class Surveyor(Policy):
         constant = int(self._counts.values(self._table.table).argmax())
         tells = self._table.tells
         is_hidden = bool(tells[constant] and not tells.all())
-        if is_hidden or self._exploration.is_first or self.ledger.n_disproved:
+        is_learning = self._exploration.is_first and self.can_explore
+        if is_hidden or is_learning or self.ledger.n_disproved:
             return ACCEPTED
         return 0.0
 

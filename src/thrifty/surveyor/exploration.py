@@ -20,6 +20,8 @@ FEWEST_ROWS, MOST_ROWS, USUAL_HORIZON = 60, 300, 8_000
 there are 8,000 cases in all; the limits grow with the power 2/3 of that number."""
 TRICKLE = 0.1
 TRICKLE_SHARE = 0.1
+LEARNING_RARE = 10.0
+"""A plan learnt from this many cases with a rare outcome gains nothing yet, roughly."""
 OPTIMISM = 3.0
 """Standard errors, roughly, by which a model may get better with more cases."""
 
@@ -222,3 +224,39 @@ def optimistic_headroom(full: float, informed_gain: float, n_rare: float) -> flo
     """
     improvement = full * min(1.0, OPTIMISM / math.sqrt(max(n_rare, 1.0)))
     return min(full, max(informed_gain, 0.0) + improvement)
+
+
+def learning_pays(reach: float, *, n_rows: int, n_rare: float, n_left: int, cost: float) -> bool:
+    """Return True if another complete case probably earns more than it costs.
+
+    What a plan learnt from n complete cases lacks is about reach * LEARNING_RARE / n_rare, since
+    errors of estimates fall with the number of cases, and rare outcomes limit what can be learnt.
+    One more case reduces that by 1 / n of it, in all cases that are left.
+
+    Parameters
+    ----------
+    reach : float
+        How much more the plan gains than acting without buying.
+    n_rows : int
+        n, the number of complete cases.
+    n_rare : float
+        Number of them with an outcome other than the most frequent one.
+    n_left : int
+        Number of cases over which learning has to pay.
+    cost : float
+        What another complete case costs more than the plan.
+
+    Returns
+    -------
+    bool
+        True if it pays.
+
+    Examples
+    --------
+    >>> learning_pays(60.0, n_rows=500, n_rare=40.0, n_left=6_000, cost=50.0)
+    True
+    >>> learning_pays(60.0, n_rows=2_000, n_rare=160.0, n_left=4_000, cost=50.0)
+    False
+    """
+    lack = reach * LEARNING_RARE / max(n_rare, 1.0)
+    return n_left * lack / max(n_rows, 1) > cost

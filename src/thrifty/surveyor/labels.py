@@ -153,12 +153,46 @@ class OutcomeTable:
         array of float, shape (A,)
             Expected reduction of entropy, from 0 to 1.
         """
+        return 1 - self._uncertainty(probabilities, self._same)
+
+    def information_beyond(self, action: int, probabilities: Floats) -> Floats:
+        """Return the share of the uncertainty that each action resolves and another one leaves.
+
+        If an action never tells two outcomes apart, no number of cases with it does. What it leaves
+        counts, not how much it resolves.
+
+        Parameters
+        ----------
+        action : int
+            The other action.
+        probabilities : array of float, shape (O,)
+            Probabilities of the outcomes.
+
+        Returns
+        -------
+        array of float, shape (A,)
+            Expected reduction of entropy if both rewards were known, beyond that of the other one.
+
+        Examples
+        --------
+        Whatever is right earns 1. If A is wrong, B and C remain possible:
+
+        >>> problem = Problem.anonymous((2,), 3)
+        >>> right = {a: {o: float(a == o) for o in "ABC"} for a in "ABC"}
+        >>> table = OutcomeTable.of(Problem(problem.features, ("A", "B", "C"), right))
+        >>> table.information_beyond(0, np.array([0.5, 0.25, 0.25])).round(2).tolist()
+        [0.0, 0.33, 0.33]
+        """
+        both = self._uncertainty(probabilities, self._same & self._same[action])
+        alone = self._uncertainty(probabilities, self._same[[action]])
+        return np.maximum(alone - both, 0.0)
+
+    def _uncertainty(self, probabilities: Floats, same: Bools) -> Floats:
+        """Return the share of the entropy that is left if some outcomes look the same."""
         p = np.maximum(probabilities, 1e-12)
         entropy = float(-(p * np.log(p)).sum())
-        together = self._same @ p
-        left = -(p * np.log(p / together)).sum(axis=1)
-        shares: Floats = 1 - left / max(entropy, 1e-12)
-        return shares
+        left: Floats = -(p * np.log(p / (same @ p))).sum(axis=1)
+        return left / max(entropy, 1e-12)
 
 
 def planning_problem(problem: Problem, table: OutcomeTable) -> Problem:

@@ -57,8 +57,7 @@ def action_chances(
     [0.25, 0.75]
     """
     best = int(values.argmax())
-    information = table.information(probabilities)
-    extra = information - information[best]
+    extra = table.information_beyond(best, probabilities)
     extra[(extra < INFORMATIVE) | np.isinf(values)] = 0.0
     gaps = np.where(np.isinf(values), np.inf, values[best] - values)
     small = SMALL_GAP * table.scale.span
