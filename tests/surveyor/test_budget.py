@@ -68,13 +68,18 @@ def test_what_is_not_spent_is_saved_for_a_while_only_but_debts_remain() -> None:
     assert account.target == -1.0
 
 
-def test_exploring_has_a_share_of_the_ceiling() -> None:
+def test_exploring_has_a_share_of_the_ceiling_or_what_the_plan_leaves() -> None:
     account = Account.open(2.0, horizon=1_000)
-    share = account.exploring_limit(price=10.0, explored=0.0, first_cases=0) * 10.0 / 2.0
+
+    def limit(explored: float, first_cases: int = 0, *, price: float = 10.0, spend: float = 2.0) -> float:
+        return account.exploring_limit(price, explored, first_cases, spend)
+
+    share = limit(0.0) * 10.0 / 2.0
     assert 0 < share < 0.1
-    assert account.exploring_limit(10.0, explored=199.0, first_cases=1_000) == 1.0
-    assert account.exploring_limit(10.0, explored=200.0, first_cases=1_000) == share * 2.0 / 10.0
-    assert account.exploring_limit(0.0, explored=0.0, first_cases=0) == 1.0
+    assert limit(199.0, first_cases=1_000) == 1.0
+    assert limit(200.0, first_cases=1_000) == share * 2.0 / 10.0
+    assert limit(0.0, price=0.0) == 1.0
+    assert limit(0.0, spend=0.5) == pytest.approx(0.15)
 
 
 # Plans that spend less.

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thrifty.surveyor.exploration import Exploration, headroom, optimistic_headroom
+from thrifty.surveyor.exploration import (
+    Exploration,
+    headroom,
+    learning_pays,
+    optimistic_headroom,
+)
 
 LENDING = np.array([[10.0, -90.0], [0.0, 0.0]])
 
@@ -28,6 +33,14 @@ def test_a_model_may_become_better_by_three_standard_errors() -> None:
     assert optimistic_headroom(10.0, informed_gain=-3.0, n_rare=400) == pytest.approx(1.5)
     assert optimistic_headroom(10.0, informed_gain=9.0, n_rare=100) == 10.0
     assert optimistic_headroom(10.0, informed_gain=0.0, n_rare=0) == 10.0
+
+
+def test_another_complete_case_pays_until_the_plan_lacks_little() -> None:
+    # With 50 rare outcomes the plan lacks 10 * 10 / 50 = 2 a case. Of 500 cases each is worth a
+    # 500th of it in each of the 1,000 cases that are left: 4.
+    assert learning_pays(10.0, n_rows=500, n_rare=50, n_left=1_000, cost=3.9)
+    assert not learning_pays(10.0, n_rows=500, n_rare=50, n_left=1_000, cost=4.1)
+    assert not learning_pays(10.0, n_rows=500, n_rare=50, n_left=0, cost=0.1)
 
 
 def test_at_first_every_case_is_explored_until_the_budget_is_spent() -> None:

@@ -101,3 +101,25 @@ def test_features_without_a_price_cost_nothing_at_first() -> None:
     assert planning.prices.bundles == prices.bundles
     assert planning.outcomes is not None
     assert planning.rewards == problem.rewards
+
+
+def test_what_another_action_tells_beyond_a_reward() -> None:
+    table = OutcomeTable.of(CLAIMS)
+    p = np.array([0.5, 0.25, 0.25])
+    entropy = -float(p @ np.log(p))
+    # Paying tells fraud from the others. Inspecting also tells the honest from the wrong ones.
+    left = 0.75 * (log(3) - 2 / 3 * log(2))
+    beyond = table.information_beyond(1, p)
+    assert beyond == pytest.approx([left / entropy, 0.0, 0.0])
+    assert table.information_beyond(0, p) == pytest.approx([0.0, 0.0, 0.0])
+    assert table.information_beyond(2, p) == pytest.approx(table.information(p))
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=3, max_size=3))
+def test_two_rewards_tell_no_less_than_the_better_one(weights: list[float]) -> None:
+    table, p = OutcomeTable.of(CLAIMS), np.array(weights) / sum(weights)
+    alone = table.information(p)
+    for action in range(3):
+        both = alone[action] + table.information_beyond(action, p)
+        assert (both >= alone - 1e-9).all()
+        assert (both <= 1 + 1e-9).all()

@@ -63,6 +63,7 @@ FIRST_ROWS = 40
 MORE_ROWS, MORE_ROWS_WITHOUT_PLAN = 1.2, 1.15
 """A plan is searched for again when there are this many times as many complete cases."""
 MORE_ROWS_AT_LIMIT = 1.05
+"""The same without a plan when the largest loss is reached, so that exploring only goes on later."""
 MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 ACCEPTED = 1.0
@@ -74,6 +75,8 @@ DOUBTED_ROWS = 30
 """Number of complete cases at which a model counts half when changes are looked for."""
 EXPLORING_SHARE = 0.75
 """Share of the largest loss at which exploring stops if there is a plan to try with the rest."""
+LEARNING_RATE = 0.25
+"""Share of the cases in which everything is bought as long as a better plan pays for that."""
 COUNTS_KEPT = 20.0
 """Number of cases that the frequencies of outcomes count after a change."""
 PRICE_MEMORY = 0.02
@@ -251,11 +254,12 @@ class Surveyor(Policy):
         cost = max(price - self._spend, 0.0) + hidden
         rate = self._exploration.rate(self.rounds, self.headroom, cost)
         if self._pays_for_more_cases(cost):
-            rate = 1.0
+            rate = max(rate, LEARNING_RATE)
         if self.account is None:
             return rate
         first_cases = self.horizon if self._exploration.is_first else 0
-        limit = self.account.exploring_limit(price, self._exploration.spent, first_cases)
+        spent = self._exploration.spent
+        limit = self.account.exploring_limit(price, spent, first_cases, self._spend)
         return min(rate, limit)
 
     @property

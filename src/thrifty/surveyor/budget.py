@@ -98,7 +98,9 @@ class Account:
         """Average spend per case that settles the balance; it may be negative."""
         return self.ceiling + self.balance / self.settling
 
-    def exploring_limit(self, price: float, explored: float, first_cases: int) -> float:
+    def exploring_limit(
+        self, price: float, explored: float, first_cases: int, spend: float
+    ) -> float:
         """Return the largest probability of looking at everything in the next case.
 
         Parameters
@@ -109,6 +111,8 @@ class Account:
             What exploring has cost in this phase.
         first_cases : int
             Number of cases whose ceiling the first phase may share in; 0 after the first phase.
+        spend : float
+            What the plan spends per case. Exploring may use what that leaves of the ceiling.
 
         Returns
         -------
@@ -117,7 +121,8 @@ class Account:
         """
         if explored < FIRST_EXPLORING_SHARE * self.ceiling * first_cases:
             return 1.0
-        return min(1.0, EXPLORING_SHARE * self.ceiling / max(price, 1e-12))
+        left = max(EXPLORING_SHARE * self.ceiling, self.ceiling - spend)
+        return min(1.0, left / max(price, 1e-12))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the account as JSON values."""
