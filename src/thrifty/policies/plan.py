@@ -73,6 +73,7 @@ class PlanPolicy(Policy):
     """
 
     stepwise = True
+    deterministic = True
     allowed = {"plan": _PlanConstraint()}
 
     def __init__(

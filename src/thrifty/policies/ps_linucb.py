@@ -37,6 +37,7 @@ class PSLinUCB(CompiledPolicy):
     [True]
     """
 
+    deterministic = True
     allowed = {"alpha": Real(0), "omega": LENGTH, "delta": Real(0), "encoding": ENCODINGS}
 
     def __init__(
