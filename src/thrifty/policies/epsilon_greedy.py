@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from thrifty.kernels.baselines import epsilon_greedy as kernel
 from thrifty.parameters import Real
 from thrifty.policies.compiled import CompiledPolicy
+from thrifty.policies.ties import equal_chances
 from thrifty.problem import Problem
 from thrifty.propensities import one_hot
 from thrifty.rounds import Observation
@@ -52,5 +53,4 @@ class EpsilonGreedy(CompiledPolicy):
         state = self._state
         means = state.sums / np.maximum(1, state.counts)
         best = int(np.where(available, means, -np.inf).argmax())
-        random: NDArray[np.float64] = state.epsilon * available / available.sum()
-        return random + (1 - state.epsilon) * one_hot(available.size, best)
+        return state.epsilon * equal_chances(available) + (1 - state.epsilon) * one_hot(available.size, best)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.kernels.scout import chances as chances_kernel
 from thrifty.kernels.scout import steps as kernel
 from thrifty.kernels.scout.state import ScoutState, initial
+from thrifty.kernels.shared.largest_beta import ERROR
 from thrifty.parameters import FLAG, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
+from thrifty.policies.random_subsets import chance_of_subset
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
@@ -82,6 +85,7 @@ class Scout(CompiledPolicy):
     amounts = frozenset({"budget"})
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
+    action_error = ERROR
     added = frozenset(
         {
             "comparison.masks",
@@ -160,6 +164,51 @@ class Scout(CompiledPolicy):
             worth,
             np.exp(state.weights.log[candidates]),
         )
+
+    def _purchase_probabilities(
+        self, known: Observation, mask: NDArray[np.bool_]
+    ) -> Iterator[tuple[Purchase, float]]:
+        explored = np.empty(mask.size, np.bool_)
+        chances = np.empty(len(KINDS))
+        purposes, sets = np.empty((2, len(KINDS)), np.int64)
+        chances_kernel.kinds_of_rounds(
+            self._steps.argument, known.codes, explored, chances, purposes, sets
+        )
+        rows = zip(chances.tolist(), purposes.tolist(), sets.tolist(), strict=True)
+        for kind, (chance, purpose, in_use) in enumerate(rows):
+            if chance > 0.0:
+                bought, share = self._bought(kind, known, explored, in_use, mask)
+                yield Purchase.unchecked(bought, purpose), chance * share
+
+    def _bought(
+        self,
+        kind: int,
+        known: Observation,
+        explored: NDArray[np.bool_],
+        in_use: int,
+        sought: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.bool_], float]:
+        """Return what a kind of round buys, or the sought purchase with its share of all."""
+        n = explored.size
+        used = (in_use >> np.arange(n - 1, -1, -1)) & 1 > 0
+        if kind not in (kernel.EXPLORE, kernel.PROBE):
+            return used, 1.0
+        most = self._state.limits.features
+        kept = used & (known.codes < 0) if kind == kernel.PROBE else np.zeros(n, np.bool_)
+        wide = explored | kept
+        if wide.sum() <= most:
+            return wide, 1.0
+        share = chance_of_subset(sought, explored, kept, most, self._sales.bundles)
+        return sought.copy(), share
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        chances = np.empty(available.size)
+        chances_kernel.chances_of_actions(
+            self._steps.argument, observation.codes, available, observation.purpose, chances
+        )
+        return chances
 
 
 def _set_in_use(state: ScoutState, purpose: int) -> int:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from thrifty.kernels.baselines import uniform as kernel
 from thrifty.policies.compiled import CompiledPolicy
+from thrifty.policies.ties import equal_chances
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
 from thrifty.seeds import Seed
@@ -39,5 +40,4 @@ class Uniform(CompiledPolicy):
         self, observation: Observation, available: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
         del observation
-        chances: NDArray[np.float64] = available / available.sum()
-        return chances
+        return equal_chances(available)
