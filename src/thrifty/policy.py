@@ -62,9 +62,12 @@ class Policy(ABC):
     reads_price_list : bool
         True if the policy is given the current price of every feature before it buys (see
         `read_price_list`). False, the usual case, if it learns prices by paying them.
-    deterministic : bool
-        True if no decision draws random numbers. The decisions of such a policy have the
-        probability 1, which nobody then has to compute.
+    random_purchases, random_actions : bool
+        False if choosing a purchase or an action never draws random numbers. The choice then has
+        the probability 1, and nobody has to compute it.
+    repeatable : bool
+        False if deciding changes what the policy decides later. Then its decisions cannot be
+        repeated to estimate their probabilities.
     action_error : float
         Bound on the numerical error of `_action_probabilities`; 0 if they are exact.
     fits_beside : bool
@@ -92,7 +95,9 @@ class Policy(ABC):
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
     amounts: ClassVar[frozenset[str]] = frozenset()
     reads_price_list: ClassVar[bool] = False
-    deterministic: ClassVar[bool] = False
+    random_purchases: ClassVar[bool] = True
+    random_actions: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = True
     action_error: ClassVar[float] = 0.0
     fits_beside: bool = False
 
@@ -264,7 +269,7 @@ class Policy(ABC):
         *,
         notes: Notes | None = None,
         available: ArrayLike | None = None,
-        seed: int | None = None,
+        seed: int | str | None = None,
     ) -> Propensity | None:
         """Return the probability of a choice, given what was seen and bought before in the case.
 
@@ -290,15 +295,16 @@ class Policy(ABC):
             them. By default `known.purpose` is certain, as it is before the first purchase.
         available : array_like of bool, shape (A,), optional
             True for each action that may be chosen. None means all of them.
-        seed : int, optional
-            Seed of the Monte Carlo estimate for a policy that does not state its probabilities. By
-            default it follows from `known` and the number of rounds.
+        seed : int or str, optional
+            Seed of the Monte Carlo estimate for a policy that does not state its probabilities, or
+            a text that stands for one, such as the id of the case. By default it follows from
+            `known` and the number of rounds.
 
         Returns
         -------
         Propensity or None
             The probability with its error, and the `notes` for the next call. None if the policy
-            cannot say it.
+            does not state it and its decisions are not `repeatable`.
 
         Examples
         --------
@@ -435,20 +441,24 @@ class Policy(ABC):
     def _purchase_propensity(
         self, known: Observation, mask: NDArray[np.bool_], notes: Notes, rng: _MakeGenerator
     ) -> Propensity | None:
-        settled, wanted = known.settled, mask.tolist()
-
         def note_of(choice: Any) -> int | None:
-            sold = self._sales.sold(choice.mask, settled)
-            return choice.purpose if sold.tolist() == wanted else None
+            if choice.mask is not mask:
+                sold = self._sales.sold(choice.mask, known.settled)
+                return choice.purpose if np.array_equal(sold, mask) else None
+            return int(choice.purpose)
 
         mixture = Mixture()
         for purpose, weight in notes.items():
-            seen = Observation.unchecked(known.codes, known.costs, purpose)
+            seen = _with_purpose(known, purpose)
             stated = self._purchase_probabilities(seen, mask)
-            if stated is None:
+            if stated is not None:
+                chances = Chances(stated)
+            elif not self.random_purchases:
+                chances = Chances([(self._choose_features(seen), 1.0)])
+            elif self.repeatable:
                 chances = self._repeated(partial(self._choose_features, seen), rng)
             else:
-                chances = Chances(stated)
+                return None
             mixture.add(weight, chances, note_of)
         return mixture.propensity(with_notes=True)
 
@@ -462,20 +472,24 @@ class Policy(ABC):
     ) -> Propensity | None:
         mixture = Mixture()
         for purpose, weight in notes.items():
-            seen = Observation.unchecked(known.codes, known.costs, purpose)
+            seen = _with_purpose(known, purpose)
             stated = self._action_probabilities(seen, available)
-            if stated is None:
+            if stated is not None:
+                probability = float(stated[action])
+                if len(notes) == 1 and weight == 1.0:  # the usual case
+                    return Propensity(min(1.0, probability), self.action_error)
+                chances = Chances([(action, probability)], bound=self.action_error)
+            elif not self.random_actions:
+                chances = Chances([(self._choose_action(seen, available), 1.0)])
+            elif self.repeatable:
                 chances = self._repeated(partial(self._choose_action, seen, available), rng)
             else:
-                chances = Chances([(action, float(stated[action]))], bound=self.action_error)
+                return None
             mixture.add(weight, chances, lambda choice: 0 if choice == action else None)
         return mixture.propensity(with_notes=False)
 
     def _repeated(self, decide: Callable[[], Any], rng: _MakeGenerator) -> Chances:
         """Return how often a decision has each result, without using the policy's generator."""
-        if self.deterministic:
-            return Chances([(decide(), 1.0)])
-
         own = self.rng
 
         def with_generator(other: np.random.Generator) -> Any:
@@ -574,8 +588,14 @@ class Policy(ABC):
 _MakeGenerator = Callable[[], np.random.Generator]
 
 
-def _generator_of(known: Observation, rounds: int, seed: int | None) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(seed_of(known, rounds) if seed is None else seed))
+def _with_purpose(known: Observation, purpose: int) -> Observation:
+    if purpose == known.purpose:
+        return known
+    return Observation.unchecked(known.codes, known.costs, purpose)
+
+
+def _generator_of(known: Observation, rounds: int, seed: int | str | None) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed_of(known, rounds, seed)))
 
 
 def show_policy(policy: Policy, parameters: Mapping[str, Any]) -> str:

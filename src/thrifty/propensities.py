@@ -20,6 +20,9 @@ Notes = Mapping[int, float]
 MONTE_CARLO_DRAWS = 1_000
 """Number of times a decision is repeated if its policy does not state its probabilities."""
 
+SMALL_ERROR = 1e-5
+"""An error that is not worth mentioning in a sentence."""
+
 Choice = TypeVar("Choice")
 
 
@@ -47,6 +50,68 @@ class Propensity:
     probability: float
     error: float = 0.0
     notes: Notes = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def certain(cls, note: int) -> Propensity:
+        """Return the propensity of a purchase that is certain, with this note.
+
+        Parameters
+        ----------
+        note : int
+            Purpose of the purchase.
+
+        Returns
+        -------
+        Propensity
+            Probability 1.
+        """
+        return cls(1.0, notes=MappingProxyType({note: 1.0}))
+
+    def of_made(self, note: int) -> Propensity:
+        """Return the propensity of a choice that was made, which is not 0.
+
+        Parameters
+        ----------
+        note : int
+            Purpose of the purchase.
+
+        Returns
+        -------
+        Propensity
+            The same, or if an estimate is 0, its error.
+        """
+        if self.probability > 0.0:
+            return self
+        return Propensity(self.error, self.error, MappingProxyType({note: 1.0}))
+
+    def in_words(self, what: str) -> str:
+        """Return the probability as a sentence.
+
+        Parameters
+        ----------
+        what : str
+            The choice.
+
+        Returns
+        -------
+        str
+            A sentence.
+
+        Examples
+        --------
+        >>> Propensity(0.25).in_words("treat")
+        'treat had a probability of 25%, given what was known.'
+        >>> Propensity(0.25, 0.014).in_words("treat")
+        'treat had a probability of about 25% (error 1.4%), given what was known.'
+        >>> Propensity(1.0).in_words("Buying nothing")
+        'Buying nothing was certain, given what was known.'
+        """
+        if self.probability == 1.0 and self.error == 0.0:
+            return f"{what} was certain, given what was known."
+        shown = f"{100 * self.probability:.4g}%"
+        if self.error > SMALL_ERROR:
+            shown = f"about {shown} (error {100 * self.error:.2g}%)"
+        return f"{what} had a probability of {shown}, given what was known."
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +204,29 @@ def repeated(decide: Callable[[np.random.Generator], Choice], rng: np.random.Gen
     return Chances([(first, 1 / n), *((choice, 1 / n) for choice in later)], draws=n)
 
 
-def seed_of(known: Observation, rounds: int) -> int:
-    """Return a seed that depends on what is known in a case and on the number of rounds learnt."""
-    digest = blake2b(str(rounds).encode(), digest_size=8)
-    digest.update(np.ascontiguousarray(known.codes).tobytes())
-    digest.update(np.ascontiguousarray(known.costs).tobytes())
+def seed_of(known: Observation, rounds: int, seed: int | str | None = None) -> int:
+    """Return the seed of an estimate: the given one, or one that depends on the case.
+
+    Parameters
+    ----------
+    known : Observation
+        What is known in the case.
+    rounds : int
+        Number of rounds learnt.
+    seed : int or str, optional
+        The seed, or a text that stands for it. By default the seed depends on the others.
+
+    Returns
+    -------
+    int
+        The seed.
+    """
+    if isinstance(seed, int):
+        return seed
+    digest = blake2b(f"{rounds} {seed}".encode(), digest_size=8)
+    if seed is None:
+        digest.update(np.ascontiguousarray(known.codes).tobytes())
+        digest.update(np.ascontiguousarray(known.costs).tobytes())
     return int.from_bytes(digest.digest())
 
 

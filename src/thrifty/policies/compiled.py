@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ from thrifty.kernels.runtime import loop, single_call
 from thrifty.kernels.runtime.steps import BoundSteps
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.propensities import one_hot
 from thrifty.rounds import Observation, Purchase, as_array
 
 NO_DRAWS = np.empty(0)
@@ -69,19 +68,6 @@ class CompiledPolicy(Policy):
         if not steps.have_values:
             return None
         return single_call.action_values(steps.action_values, steps.state, observation.codes)
-
-    def _purchase_probabilities(
-        self, known: Observation, mask: NDArray[np.bool_]
-    ) -> Iterable[tuple[Purchase, float]] | None:
-        del mask
-        return None if self.feature_draws else [(self._choose_features(known), 1.0)]
-
-    def _action_probabilities(
-        self, observation: Observation, available: NDArray[np.bool_]
-    ) -> NDArray[np.float64] | None:
-        if self.action_draws:
-            return None
-        return one_hot(available.size, self._choose_action(observation, available))
 
     @property
     def _steps(self) -> BoundSteps:

@@ -40,6 +40,7 @@ class EpsilonGreedy(CompiledPolicy):
     """
 
     allowed = {"epsilon": Real(0, 1)}
+    random_purchases = False
     action_draws = kernel.ACTION_DRAWS
     _state: kernel.EpsilonGreedyState
 
@@ -50,7 +51,10 @@ class EpsilonGreedy(CompiledPolicy):
     def _action_probabilities(
         self, observation: Observation, available: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
+        del observation
         state = self._state
         means = state.sums / np.maximum(1, state.counts)
         best = int(np.where(available, means, -np.inf).argmax())
-        return state.epsilon * equal_chances(available) + (1 - state.epsilon) * one_hot(available.size, best)
+        return state.epsilon * equal_chances(available) + (1 - state.epsilon) * one_hot(
+            available.size, best
+        )

@@ -38,7 +38,7 @@ class LinUCB(CompiledPolicy):
     [1.207, 1.0]
     """
 
-    deterministic = True
+    random_purchases = random_actions = False
     allowed = {"alpha": Real(0), "encoding": ENCODINGS}
 
     def __init__(

@@ -101,6 +101,7 @@ class NCCUCRL2(CompiledPolicy):
         "observed_range": FLAG,
     }
     amounts = frozenset({"cost_range"})
+    random_purchases = False
     action_draws = kernel.ACTION_DRAWS
     growing = frozenset(f"tables.{name}" for name in GROWING)
     _state: kernel.NCCUCRL2State

@@ -33,7 +33,7 @@ class Oracle(CompiledPolicy):
     [True]
     """
 
-    deterministic = True
+    random_purchases = random_actions = False
 
     def __init__(self, problem: Problem, *, truth: Truth, seed: Seed = None) -> None:
         super().__init__(problem, seed=seed)

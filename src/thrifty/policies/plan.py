@@ -73,7 +73,7 @@ class PlanPolicy(Policy):
     """
 
     stepwise = True
-    deterministic = True
+    random_purchases = random_actions = False
     allowed = {"plan": _PlanConstraint()}
 
     def __init__(

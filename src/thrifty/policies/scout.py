@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from thrifty.kernels.scout.state import ScoutState, initial
 from thrifty.kernels.shared.largest_beta import ERROR
 from thrifty.parameters import FLAG, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
-from thrifty.policies.random_subsets import chance_of_subset
+from thrifty.policies.random_subsets import chance_of_subset, sold
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
@@ -115,6 +115,8 @@ class Scout(CompiledPolicy):
         super().__init__(problem, seed=seed, **limits)
         require_masks_fit(problem, MAX_FEATURES, "Scout")
         self._state = initial(problem.levels, problem.n_actions, **self.parameters)
+        numbers = self._sales.bundles
+        self._bundles = [_as_set(numbers == k) for k in range(int(numbers.max()) + 1)]
 
     @property
     def events(self) -> tuple[ScoutEvent, ...]:
@@ -167,39 +169,25 @@ class Scout(CompiledPolicy):
 
     def _purchase_probabilities(
         self, known: Observation, mask: NDArray[np.bool_]
-    ) -> Iterator[tuple[Purchase, float]]:
-        explored = np.empty(mask.size, np.bool_)
-        chances = np.empty(len(KINDS))
-        purposes, sets = np.empty((2, len(KINDS)), np.int64)
-        chances_kernel.kinds_of_rounds(
-            self._steps.argument, known.codes, explored, chances, purposes, sets
-        )
-        rows = zip(chances.tolist(), purposes.tolist(), sets.tolist(), strict=True)
-        for kind, (chance, purpose, in_use) in enumerate(rows):
+    ) -> list[tuple[Purchase, float]]:
+        chances, whole = np.empty(len(KINDS)), np.empty((2, len(KINDS)), np.int64)
+        argument, (purposes, bought) = self._steps.argument, whole
+        kept = chances_kernel.kinds_of_rounds(argument, known.codes, chances, purposes, bought)
+        settled, sought = _as_set(known.settled), _as_set(mask)
+        bundles = [bundle & ~settled for bundle in self._bundles]
+        rows = zip(chances.tolist(), *whole.tolist(), strict=True)
+        found = []
+        for kind, (chance, purpose, features) in enumerate(rows):
             if chance > 0.0:
-                bought, share = self._bought(kind, known, explored, in_use, mask)
-                yield Purchase.unchecked(bought, purpose), chance * share
-
-    def _bought(
-        self,
-        kind: int,
-        known: Observation,
-        explored: NDArray[np.bool_],
-        in_use: int,
-        sought: NDArray[np.bool_],
-    ) -> tuple[NDArray[np.bool_], float]:
-        """Return what a kind of round buys, or the sought purchase with its share of all."""
-        n = explored.size
-        used = (in_use >> np.arange(n - 1, -1, -1)) & 1 > 0
-        if kind not in (kernel.EXPLORE, kernel.PROBE):
-            return used, 1.0
-        most = self._state.limits.features
-        kept = used & (known.codes < 0) if kind == kernel.PROBE else np.zeros(n, np.bool_)
-        wide = explored | kept
-        if wide.sum() <= most:
-            return wide, 1.0
-        share = chance_of_subset(sought, explored, kept, most, self._sales.bundles)
-        return sought.copy(), share
+                kept_too = kept if kind == kernel.PROBE else 0
+                is_wide = kind in (kernel.EXPLORE, kernel.PROBE)
+                if is_wide and features.bit_count() > self._state.limits.features:
+                    most = self._state.limits.features
+                    chance *= chance_of_subset(sought, features, kept_too, most, bundles)
+                elif sold(features & ~settled, bundles) != sought:
+                    continue
+                found.append((Purchase.unchecked(mask, purpose), chance))
+        return found
 
     def _action_probabilities(
         self, observation: Observation, available: NDArray[np.bool_]
@@ -209,6 +197,11 @@ class Scout(CompiledPolicy):
             self._steps.argument, observation.codes, available, observation.purpose, chances
         )
         return chances
+
+
+def _as_set(mask: NDArray[np.bool_]) -> int:
+    """Return a mask as a whole number; the first feature is the highest bit."""
+    return int.from_bytes(np.packbits(mask).tobytes()) >> (-mask.size % 8)
 
 
 def _set_in_use(state: ScoutState, purpose: int) -> int:

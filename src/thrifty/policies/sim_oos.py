@@ -52,6 +52,7 @@ class SimOOS(CompiledPolicy):
 
     allowed = {"delta": Real(0, 1, open=True), "simplex": FLAG}
     reads_price_list = True
+    random_purchases = False
     action_draws = kernel.ACTION_DRAWS
     growing = frozenset({"planned_pulls", "planned_sums", *(f"tables.{name}" for name in GROWING)})
     _state: kernel.SimOOSState

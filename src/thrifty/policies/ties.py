@@ -17,7 +17,7 @@ def equal_chances(allowed: Bools) -> Floats:
     >>> equal_chances(np.array([True, False, True])).tolist()
     [0.5, 0.0, 0.5]
     """
-    chances: Floats = allowed / allowed.sum()
+    chances: Floats = allowed * (1 / np.count_nonzero(allowed))
     return chances
 
 
@@ -27,7 +27,7 @@ def chances_of_maximum(values: Floats, available: Bools) -> Floats:
     >>> chances_of_maximum(np.array([3.0, 7.0, 7.0]), np.array([True, True, True])).tolist()
     [0.0, 0.5, 0.5]
     """
-    return equal_chances(available & (values == values[available].max()))
+    return equal_chances(_best(values, available))
 
 
 def chances_of_last_maximum(values: Floats, available: Bools) -> Floats:
@@ -36,7 +36,12 @@ def chances_of_last_maximum(values: Floats, available: Bools) -> Floats:
     >>> chances_of_last_maximum(np.array([3.0, 7.0, 7.0]), np.array([True, True, True])).tolist()
     [0.0, 0.0, 1.0]
     """
-    best = available & (values == values[available].max())
-    if np.array_equal(best, available):
+    best = _best(values, available)
+    if np.count_nonzero(best) == np.count_nonzero(available):
         return equal_chances(available)
     return one_hot(values.size, int(np.flatnonzero(best)[-1]))
+
+
+def _best(values: Floats, available: Bools) -> Bools:
+    best: Bools = available & (values == np.where(available, values, -np.inf).max())
+    return best

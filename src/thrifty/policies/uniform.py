@@ -30,6 +30,7 @@ class Uniform(CompiledPolicy):
     [False]
     """
 
+    random_purchases = False
     action_draws = kernel.ACTION_DRAWS
 
     def __init__(self, problem: Problem, *, seed: Seed = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thrifty.kernels.runtime.arrays import NONE, Bools, Floats, Ints
+from thrifty.kernels.runtime.arrays import NONE, Bools, Floats, Ints, Mask
 from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.scout import subsets
 from thrifty.kernels.scout.exploration import (
@@ -41,22 +41,24 @@ from thrifty.kernels.shared.masks import fill, mask_of
 
 @jit
 def kinds_of_rounds(
-    state: ScoutState, known: Ints, explored: Bools, chances: Floats, purposes: Ints, sets: Ints
-) -> None:
-    """Fill the probability of each kind of round, its purpose, and the mask of its set in use.
+    state: ScoutState, known: Ints, chances: Floats, purposes: Ints, bought: Ints
+) -> int:
+    """Fill the probability of each kind of round, its purpose, and the mask of what it buys.
 
-    `explored` are the features that explore and probe rounds buy, if their number is not limited.
+    Explore and probe rounds buy this if the number of features is not limited. Return the mask of
+    the features that a probe round buys in any case.
     """
     book = state.book
     chances[:] = 0.0
     purposes[:] = SAVE
-    sets[:] = 0
+    bought[:] = 0
     if book[0]["stale"] or book[0]["age"] % ROUNDS_BETWEEN_CHOICES == 0:
         _choose_set(state)
-    fill_explored(state, explored)
     if state.limits.budget * max(1, book[0]["round"]) < book[0]["spent"]:
         chances[SAVE] = 1.0
-        return
+        return 0
+    explored = np.empty(known.size, np.bool_)
+    fill_explored(state, explored)
     in_use = book[0]["in_use"]
     free = mask_of(known)
     if free != 0:
@@ -65,33 +67,40 @@ def kinds_of_rounds(
         in_use = _best_set_given(state, known)
     epsilon = chance_to_explore(state, explored)
     epsilon_or_probe = epsilon + chance_to_probe(state, epsilon)
-    last = min(1.0, epsilon_or_probe)
-    if book[0]["probes_due"] > 0:
-        last = 1.0
+    last = 1.0 if book[0]["probes_due"] > 0 else min(1.0, epsilon_or_probe)
     chances[EXPLORE] = min(1.0, epsilon)
     chances[PROBE] = last - chances[EXPLORE]
     chances[EXPLOIT] = 1 - last
+    kept = state.subsets.masks[in_use] & ~free
+    bought[EXPLOIT] = kept
+    bought[EXPLORE] = _as_mask(explored)
+    bought[PROBE] = bought[EXPLORE] | kept
     for kind in (EXPLOIT, EXPLORE, PROBE):
-        _note(state, in_use, kind, free != 0, purposes, sets)
+        purposes[kind] = _purpose(state, in_use, kind, free)
     former = _former_regime(state)
-    if former != NONE and chances[EXPLOIT] > 0.0:
-        mask = np.empty(explored.size, np.bool_)
+    if former != NONE and last < 1.0:
         place = _set_of_former(state, former)
-        fill(state.subsets.masks[place], mask)
-        recall = chance_to_recall(state, former, mask)
+        fill(state.subsets.masks[place], explored)
+        recall = chance_to_recall(state, former, explored)
         chances[RECALL] = min(1.0, epsilon_or_probe + recall) - last
         chances[EXPLOIT] -= chances[RECALL]
-        _note(state, place, RECALL, free != 0, purposes, sets)
+        bought[RECALL] = state.subsets.masks[place] & ~free
+        purposes[RECALL] = _purpose(state, place, RECALL, free)
+    return kept
 
 
 @jit_inner
-def _note(
-    state: ScoutState, place: int, kind: int, is_given: bool, purposes: Ints, sets: Ints
-) -> None:
-    """Fill the purpose of a kind of round, and the mask of its set in use."""
+def _as_mask(features: Bools) -> Mask:
+    mask = np.int64(0)
+    for i in range(features.size):
+        mask = (mask << 1) | np.int64(features[i])
+    return mask
+
+
+@jit_inner
+def _purpose(state: ScoutState, place: int, kind: int, free: Mask) -> int:
     purpose = int(KINDS * subsets.ticket_of(state.subsets, place) + kind)
-    purposes[kind] = purpose + GIVEN if is_given else purpose
-    sets[kind] = state.subsets.masks[place]
+    return purpose if free == 0 else purpose + GIVEN
 
 
 @jit

@@ -23,15 +23,15 @@ from thrifty.kernels.runtime.compilation import jit, jit_inner
 
 TOP, BOTTOM = 53.5 * math.log(2.0), -1074 * math.log(2.0)
 """Beyond these s a variate is 1 or 0."""
-ERROR = 1e-7
+ERROR = 1e-6
 """Bound on the error of each chance, as the tests check it."""
-NEGLIGIBLE = 1e-10
-FIRST_WIDTH, GROWTH, LARGEST_WIDTH = 1.2, 0.2, 3.0
+NEGLIGIBLE = 1e-8
+FIRST_WIDTH, GROWTH, LARGEST_WIDTH = 1.6, 0.25, 3.0
 """Width of a panel at the peak, in standard deviations; how it grows with the distance; and the
 largest width, in lengths over which a tail falls by the factor e."""
 SHARE_OF_BEND = 0.6
 """Largest width as a share of the distance from the singularity of log(1 + e^s) at i pi."""
-DEEPEST = -32.0
+DEEPEST = -26.0
 """Logarithm of a density, relative to the peak, beyond which it counts as 0."""
 N_NODES = 8
 
