@@ -7,9 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from thrifty.policy import Policy
 from thrifty.propensities import Notes
 from thrifty.rounds import Observation, Purchase
@@ -46,7 +43,7 @@ class SampledCase:
     @property
     def choices(self) -> tuple[object, ...]:
         """The purchases and the action, without the policy's notes."""
-        return (*(tuple(bought.mask.tolist()) for _, bought in self.steps), self.action)
+        return (*[tuple(bought.mask.tolist()) for _, bought in self.steps], self.action)
 
 
 @dataclass(frozen=True)
@@ -121,10 +118,18 @@ def compare_frequencies(
     FrequencyTest or None
         The result; None if the policy does not say its probabilities.
     """
+    seen: dict[tuple[object, ...], Observation] = {}
+
+    def revealed(purchase: Purchase, before: Observation) -> Observation:
+        key = (before.codes.tobytes(), purchase.mask.tobytes(), purchase.purpose)
+        if key not in seen:
+            seen[key] = reveal(purchase, before)
+        return seen[key]
+
     counts: Counter[tuple[object, ...]] = Counter()
     examples: dict[tuple[object, ...], SampledCase] = {}
     for _ in range(n_cases):
-        case = sample_case(policy, known, reveal)
+        case = sample_case(policy, known, revealed)
         counts[case.choices] += 1
         examples.setdefault(case.choices, case)
     rows, largest = [], 0.0
@@ -183,14 +188,3 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
         tail += math.exp(log - half - math.lgamma(shape + 1))
         shape += 1
     return tail
-
-
-def chances_of_actions(
-    policy: Policy, case: SampledCase, available: NDArray[np.bool_]
-) -> list[float] | None:
-    """Return the probability of every action in a case, or None if the policy does not say it."""
-    seen = case.observation
-    found = [policy.propensity(seen, a, available=available) for a in range(available.size)]
-    if any(propensity is None for propensity in found):
-        return None
-    return [propensity.probability for propensity in found if propensity is not None]
