@@ -64,7 +64,7 @@ class Policy(ABC):
         `read_price_list`). False, the usual case, if it learns prices by paying them.
     random_purchases, random_actions : bool
         False if choosing a purchase or an action never draws random numbers. The choice then has
-        the probability 1, and nobody has to compute it.
+        the probability 1 without being computed.
     repeatable : bool
         False if deciding changes what the policy decides later. Then its decisions cannot be
         repeated to estimate their probabilities.

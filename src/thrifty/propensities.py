@@ -131,7 +131,7 @@ class Chances:
     Parameters
     ----------
     choices : iterable of (choice, float)
-        Choices and their probabilities. Choices that nobody asks about may be left out.
+        Choices and their probabilities. Choices other than the one in question may be left out.
     draws : int
         Number of repeated decisions behind the probabilities, or 0 if they were stated.
     bound : float

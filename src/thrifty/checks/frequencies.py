@@ -56,8 +56,8 @@ class FrequencyTest:
     error : float
         Largest error of a probability.
     surprise : str
-        The first choice that was made although its probability is 0, or a probability that is
-        impossible; empty if there is none.
+        A choice that was made although its probability is 0, or a sum of probabilities above 1;
+        empty otherwise.
     """
 
     p_value: float
