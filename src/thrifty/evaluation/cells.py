@@ -122,9 +122,9 @@ def _best_split(
         n_values = int(values.max()) + 1
         if n_values == 1:
             continue
-        table = np.bincount(
-            values * len(present) + own, minlength=n_values * len(present)
-        ).reshape(n_values, len(present))
+        table = np.bincount(values * len(present) + own, minlength=n_values * len(present)).reshape(
+            n_values, len(present)
+        )
         low = table.cumsum(axis=0)[:-1]
         high = table.sum(axis=0) - low
         gain = _log_likelihood(low) + _log_likelihood(high) - _log_likelihood(table.sum(axis=0))

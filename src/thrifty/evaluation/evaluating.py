@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from thrifty.evaluation.direct import direct_scores
 from thrifty.evaluation.doubly_robust import doubly_robust_scores
 from thrifty.evaluation.estimates import GainEstimate
@@ -152,13 +150,12 @@ def evaluate_fixed(
 
     Examples
     --------
-    >>> from thrifty.evaluation.targets import Followed
+    >>> import numpy as np
     >>> from thrifty.problem import Problem
     >>> problem, n = Problem.anonymous(levels=(2,), n_actions=2), 400
     >>> actions, nothing = np.arange(n) % 2, np.zeros((n, 1))
-    >>> log = LoggedCases(
-    ...     problem, nothing - 1, nothing, [False], actions, actions, nothing, np.full(n, 0.5), np.ones(n)
-    ... )
+    >>> seen = problem, nothing - 1, nothing, [False]
+    >>> log = LoggedCases(*seen, actions, actions, nothing, np.full(n, 0.5), np.ones(n))
     >>> always = Followed(np.full((n, 1), -1), np.ones(n, np.bool_), np.ones(n, np.int64))
     >>> evaluation = evaluate_fixed(log, always)
     >>> evaluation.estimates["doubly robust"].mean, evaluation.current.mean

@@ -121,7 +121,8 @@ class LoggedCases:
     @cached_property
     def spend(self) -> Floats:
         """What was paid in every case, (n,)."""
-        return self.costs.sum(axis=1)
+        spend: Floats = self.costs.sum(axis=1)
+        return spend
 
     @property
     def gains(self) -> Floats:
@@ -279,11 +280,12 @@ def set_numbers(masks: Bools) -> Integers:
     Examples
     --------
     >>> set_numbers(np.array([[True, False], [False, True], [True, False]])).tolist()
-    [1, 0, 1]
+    [0, 1, 0]
     """
     numbers = np.zeros(len(masks), np.int64)
     for start in range(0, masks.shape[1], 32):
         part = masks[:, start : start + 32]
         bits = part @ np.left_shift(1, np.arange(part.shape[1], dtype=np.int64))
-        numbers = np.unique(np.stack([numbers, bits]), axis=1, return_inverse=True)[1].ravel()
+        kinds, ranks = np.unique(bits, return_inverse=True)
+        numbers = np.unique(numbers * len(kinds) + ranks, return_inverse=True)[1]
     return numbers

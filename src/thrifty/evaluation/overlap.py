@@ -11,7 +11,7 @@ import numpy as np
 
 from thrifty.errors import NoOverlap
 from thrifty.evaluation.estimates import Z
-from thrifty.evaluation.logged_cases import Bools, Floats, LoggedCases
+from thrifty.evaluation.logged_cases import Bools, Codes, Floats, LoggedCases
 from thrifty.evaluation.targets import Followed
 
 MIN_EFFECTIVE = 30.0
@@ -22,6 +22,8 @@ MIN_EFFECTIVE_SEGMENT = 10.0
 """A segment with a smaller effective number of cases is warned about."""
 MIN_SEGMENT = 0.02
 """Segments with a smaller share of the cases are not listed."""
+N_RANGES = 5
+"""Intervals of a number are merged to this number of segments of about equal size."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +150,22 @@ def segment_overlaps(
 
 def _levels(log: LoggedCases, weights: Floats) -> Iterator[Overlap]:
     for i in np.flatnonzero(log.free).tolist():
-        feature = log.problem.features[i]
-        for code, level in enumerate(feature.levels):
-            inside = weights[log.codes[:, i] == code]
+        feature, codes = log.problem.features[i], log.codes[:, i]
+        for low, high in _ranges(codes, len(feature.levels), bool(feature.edges)):
+            inside = weights[(codes >= low) & (codes <= high)]
             if len(inside):
-                yield measure_overlap(inside, f"{feature.name} = {level}", log.n_cases)
+                first, last = feature.levels[low], feature.levels[high]
+                name = first if low == high else f"{first} ... {last}"
+                yield measure_overlap(inside, f"{feature.name} = {name}", log.n_cases)
+
+
+def _ranges(codes: Codes, n_levels: int, is_ordered: bool) -> list[tuple[int, int]]:
+    """Return first and last level of each segment; many intervals of a number are merged."""
+    if not is_ordered or n_levels <= N_RANGES:
+        return [(code, code) for code in range(n_levels)]
+    cuts = np.quantile(codes, np.arange(1, N_RANGES) / N_RANGES, method="lower")
+    starts = sorted({0, *(int(cut) + 1 for cut in cuts if cut + 1 < n_levels)})
+    return list(zip(starts, [start - 1 for start in starts[1:]] + [n_levels - 1], strict=True))
 
 
 def _leaves(followed: Followed, purchases: Floats, weights: Floats) -> Iterator[Overlap]:

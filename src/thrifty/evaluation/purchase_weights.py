@@ -1,4 +1,4 @@
-r"""Weights that make up for purchases: a case that shows what the target looks at stands for others.
+r"""Weights for purchases: a case that shows what the target looks at stands for others.
 
 Let S(x) be what the target looks at in a case with the values x, and let tau be the logged sequence
 of purchases, with probability P(tau | x), which depends on values that it shows. The weight is
@@ -128,9 +128,8 @@ def action_weights(log: LoggedCases, followed: Followed) -> Floats:
     --------
     >>> from thrifty.problem import Problem
     >>> problem = Problem.anonymous(levels=(2,), n_actions=2)
-    >>> log = LoggedCases(
-    ...     problem, [[0], [0]], [[True]] * 2, [True], [0, 1], [1, 0], [[0.0]] * 2, [0.5, 0.25], [1, 1]
-    ... )
+    >>> seen = problem, [[0], [0]], [[True], [True]], [True]
+    >>> log = LoggedCases(*seen, [0, 1], [1, 0], [[0.0], [0.0]], [0.5, 0.25], [1, 1])
     >>> followed = Followed(np.full((2, 1), -1), np.ones(2, np.bool_), np.array([1, 1]))
     >>> action_weights(log, followed).tolist()
     [0.0, 4.0]

@@ -6,9 +6,10 @@ A tree of depth d has d comparisons and a table of 2^d values, so many cases are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.evaluation.logged_cases import Codes, Floats, Integers
 
@@ -108,7 +109,8 @@ def _drawn(n: int, rng: np.random.Generator, weights: Floats | None) -> Integers
     if weights is not None and np.ptp(weights) > 0:
         size = min(n, MAX_FITTED)
         ends = np.cumsum(weights)
-        return np.searchsorted(ends, rng.random(size) * ends[-1], side="right").clip(max=n - 1)
+        places = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
+        return np.minimum(places, n - 1)
     if n <= MAX_FITTED:
         return np.arange(n)
     return rng.choice(n, MAX_FITTED, replace=False, shuffle=False)
@@ -158,13 +160,13 @@ def _grow(
     return _Tree(tuple(asked), tuple(thresholds), values)
 
 
-def _best_place(sums: Floats, counts: Integers, starts: Integers) -> int | None:
+def _best_place(sums: Floats, counts: NDArray[Any], starts: Integers) -> int | None:
     """Return the place after which to split all nodes, or None if no split helps."""
     total, size = _column_totals(sums, starts), _column_totals(counts, starts)
     low, n_low = _below(sums, starts), _below(counts, starts)
-    gain = (
-        _score(low, n_low) + _score(total - low, size - n_low) - _score(total, size)
-    ).sum(axis=0)
+    gain = (_score(low, n_low) + _score(total - low, size - n_low) - _score(total, size)).sum(
+        axis=0
+    )
     gain[starts[1:] - 1] = -np.inf  # the last level of a column separates nothing
     place = int(gain.argmax())
     return place if gain[place] > 1e-12 * max(1.0, float(np.abs(total).max())) else None
@@ -175,16 +177,18 @@ def _score(sums: Floats, counts: Floats) -> Floats:
     return found
 
 
-def _below(values: Floats | Integers, starts: Integers) -> Floats:
+def _below(values: NDArray[Any], starts: Integers) -> Floats:
     """Return the sum of each column up to each place, for every node."""
     sums = values.cumsum(axis=1, dtype=np.float64)
     before = np.concatenate((np.zeros((len(sums), 1)), sums), axis=1)[:, starts[:-1]]
-    return sums - np.repeat(before, np.diff(starts), axis=1)
+    found: Floats = sums - np.repeat(before, np.diff(starts), axis=1)
+    return found
 
 
-def _column_totals(values: Floats | Integers, starts: Integers) -> Floats:
+def _column_totals(values: NDArray[Any], starts: Integers) -> Floats:
     """Return the total of every node, which is the same for all columns."""
-    return values[:, : starts[1]].sum(axis=1, keepdims=True, dtype=np.float64)
+    totals: Floats = values[:, : starts[1]].sum(axis=1, keepdims=True, dtype=np.float64)
+    return totals
 
 
 def _leaves(columns: Codes, asked: tuple[int, ...], thresholds: tuple[int, ...]) -> Integers:

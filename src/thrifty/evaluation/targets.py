@@ -95,7 +95,7 @@ class _PlanWalk:
         wanted = sorted({i for k in node.looks for i in self.tree.looks[k].columns})
         if wanted:
             # A feature that is settled before the purchase, because it is free, is not bought.
-            new = [i for i in wanted if not self.log.free[i]]
+            new = np.array([i for i in wanted if not self.log.free[i]], dtype=np.int64)
             self.steps[np.ix_(rows, new)] = step
             rows = rows[self.log.settled[np.ix_(rows, new)].all(axis=1)]
         if not rows.size:

@@ -62,4 +62,5 @@ def self_normalised_scores(gains: Floats, weights: Floats) -> Floats:
     np.float64(2.5)
     """
     estimate = float(np.average(gains, weights=weights))
-    return estimate + weights * (gains - estimate) / weights.mean()
+    influence: Floats = weights * (gains - estimate) / weights.mean()
+    return estimate + influence
