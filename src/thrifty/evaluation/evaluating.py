@@ -168,7 +168,7 @@ def evaluate_fixed(
     weights = purchases * action_weights(log, followed)
     overlap = measure_overlap(weights)
     require_overlap(overlap)
-    expected = expected_rewards(log, followed, folds, rng)
+    expected = expected_rewards(log, followed, weights, folds, rng)
     by_free = expected_gains(log, expected - paid, purchases, folds, rng)
     direct = direct_scores(expected, paid, by_free, purchases)
     gains = log.rewards - paid

@@ -22,7 +22,7 @@ RATE = 0.15
 PENALTY = 5.0
 """Every leaf counts this number of cases with a residual of 0."""
 LARGE = 4_000
-"""Tables with at least this number of cases get trees of depth 3 instead of 2."""
+"""Tables with at least this number of cases get trees of depth 4 instead of 3."""
 
 
 class _Tree(NamedTuple):
@@ -110,7 +110,8 @@ def _drawn(n: int, rng: np.random.Generator, weights: Floats | None) -> Integers
         size = min(n, MAX_FITTED)
         ends = np.cumsum(weights)
         places = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
-        return np.minimum(places, n - 1)
+        drawn: Integers = np.minimum(places, n - 1)
+        return drawn
     if n <= MAX_FITTED:
         return np.arange(n)
     return rng.choice(n, MAX_FITTED, replace=False, shuffle=False)
@@ -121,7 +122,7 @@ def _boosted(codes: Codes, residuals: Floats, mean: float) -> Regression:
     starts = np.concatenate(([0], np.cumsum(levels)))
     places = codes.astype(np.int64) + 1 + starts[:-1]
     columns, trees = np.asfortranarray(codes), []
-    depth = 3 if len(codes) >= LARGE else 2
+    depth = 4 if len(codes) >= LARGE else 3
     for _ in range(ROUNDS):
         tree = _grow(columns, places, starts, residuals, depth)
         if tree is None:
