@@ -115,6 +115,7 @@ def policy_files(draw: st.DrawFn) -> PolicyFile:
         action=names,
         outcome=texts,
         case=texts,
+        sequence=texts,
         feature_probability=patterns,
         bought=patterns,
         cost=patterns,

@@ -161,7 +161,7 @@ def evaluate_fixed(
     >>> evaluation.estimates["doubly robust"].mean, evaluation.current.mean
     (1.0, 0.5)
     """
-    rng = generator(seed)
+    rng = generator(seed).spawn(1)[0]  # independent of cases drawn with the same seed
     folds = draw_folds(log.n_cases, rng)
     paid, source, notes = target_costs(log, followed, prices or log.problem.prices, costs)
     purchases = purchase_weights(log, followed, folds)

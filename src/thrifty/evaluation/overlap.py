@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.errors import NoOverlap
+from thrifty.errors import InvalidTable, NoOverlap
 from thrifty.evaluation.estimates import Z
 from thrifty.evaluation.logged_cases import Bools, Codes, Floats, LoggedCases
 from thrifty.evaluation.targets import Followed
@@ -18,6 +18,8 @@ MIN_EFFECTIVE = 30.0
 """With a smaller effective number of cases there is no answer."""
 MIN_COVERED = 0.9
 """If a smaller share of the target's decisions is covered, there is no answer."""
+MAX_COVERED, MAX_EXCESS_ERRORS = 1.1, 3.0
+"""A mean weight above 1.1, by this number of standard errors, contradicts the probabilities."""
 MIN_EFFECTIVE_SEGMENT = 10.0
 """A segment with a smaller effective number of cases is warned about."""
 MIN_SEGMENT = 0.02
@@ -182,12 +184,19 @@ def _leaves(followed: Followed, purchases: Floats, weights: Floats) -> Iterator[
 
 
 def require_overlap(overlap: Overlap) -> None:
-    """Raise `NoOverlap` if the log says too little about the target.
+    """Raise an error if the log says too little about the target, or contradicts itself.
 
     Parameters
     ----------
     overlap : Overlap
         The overlap in all cases.
+
+    Raises
+    ------
+    NoOverlap
+        If the effective sample or the share of covered decisions is too small.
+    InvalidTable
+        If the mean weight is clearly above 1, which right probabilities rule out.
     """
     if overlap.effective < MIN_EFFECTIVE:
         raise NoOverlap(
@@ -195,6 +204,14 @@ def require_overlap(overlap: Overlap) -> None:
             f"would look at and have its action, worth {overlap.effective:.0f} cases of its own; "
             f"fewer than {MIN_EFFECTIVE:.0f} give no interval that you can trust. Collect a log "
             "that explores more, or evaluate a target that is closer to the logged policy."
+        )
+    if overlap.covered - MAX_EXCESS_ERRORS * overlap.covered_error > MAX_COVERED:
+        raise InvalidTable(
+            f"the mean weight of the cases is {overlap.covered:.2f}, but right probabilities give "
+            "at most 1, so estimates would be wrong: the logged probabilities of decisions are too "
+            "low. A usual reason is the probability of one order of purchases where the log only "
+            "says which features were bought: name the column of the order in [log] sequence, or "
+            "log the probability of the set."
         )
     if not overlap.is_covered:
         raise NoOverlap(

@@ -113,7 +113,8 @@ def evaluate_learning(
     NoOverlap
         If hardly any case is accepted.
     """
-    replay = _Rejection(log, policy, prices or log.problem.prices or PriceList(), generator(seed))
+    rng = generator(seed).spawn(1)[0]  # independent of cases drawn with the same seed
+    replay = _Rejection(log, policy, prices or log.problem.prices or PriceList(), rng)
     gains, clipped = replay.run()
     if len(gains) < MIN_EFFECTIVE:
         raise NoOverlap(

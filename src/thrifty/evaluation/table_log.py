@@ -90,6 +90,7 @@ class _LogReader:
             if each is not None
             else self._numbers(self.log.buy_probability, _BUY_REMEDY),
             feature_probabilities=each,
+            trajectories=self._sequences(),
             ids=None if self.log.case is None else self._column(self.log.case, "").to_numpy(),
             notes=tuple(self.notes),
         )
@@ -220,6 +221,12 @@ class _LogReader:
             if column is not None and settled[:, i].any():
                 found[:, i] = self._numbers(column, _BUY_REMEDY)
         return found
+
+    def _sequences(self) -> Integers | None:
+        if self.log.sequence is None:
+            return None
+        names = self._column(self.log.sequence, "").cast(pl.String).fill_null("")
+        return names.rank("dense").to_numpy().astype(np.int64)
 
     def _of_feature(self, pattern: str | None, name: str) -> str | None:
         return None if pattern is None else pattern.replace("{feature}", name)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.evaluation.logged_cases import Bools, Codes, Integers, LoggedCases
-from thrifty.plans.tree import Leaf, Node, PlanTree
+from thrifty.plans.tree import Leaf, Node, PlanTree, walk
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
 
@@ -80,18 +80,17 @@ class _PlanWalk:
 
     def __init__(self, tree: PlanTree, log: LoggedCases) -> None:
         self.tree, self.log = tree, log
-        self.leaf_numbers = {id(leaf): k for k, leaf in enumerate(tree.leaves)}
         n = log.n_cases
         self.steps = np.full((n, tree.problem.n_features), NEVER, np.int8)
         self.shown = np.zeros(n, np.bool_)
         self.actions, self.leaves = np.full(n, NEVER), np.full(n, NEVER)
 
     def walk(self) -> Followed:
-        self._visit(self.tree.root, np.arange(self.log.n_cases), 0)
+        self._visit(self.tree.root, np.arange(self.log.n_cases), 0, 0)
         names = tuple(f"leaf {k + 1}" for k in range(len(self.tree.leaves)))
         return Followed(self.steps, self.shown, self.actions, self.leaves, names)
 
-    def _visit(self, node: Node, rows: NDArray[np.intp], step: int) -> None:
+    def _visit(self, node: Node, rows: NDArray[np.intp], step: int, first_leaf: int) -> None:
         wanted = sorted({i for k in node.looks for i in self.tree.looks[k].columns})
         if wanted:
             # A feature that is settled before the purchase, because it is free, is not bought.
@@ -102,10 +101,12 @@ class _PlanWalk:
             return
         if isinstance(node, Leaf):
             self._act(node, rows)
+            self.leaves[rows] = first_leaf
             return
         low = node.is_low[self.log.codes[rows, node.feature]]
-        self._visit(node.low, rows[low], step + 1)
-        self._visit(node.high, rows[~low], step + 1)
+        next_leaf = first_leaf + sum(isinstance(below, Leaf) for below in walk(node.low))
+        self._visit(node.low, rows[low], step + 1, first_leaf)
+        self._visit(node.high, rows[~low], step + 1, next_leaf)
 
     def _act(self, leaf: Leaf, rows: NDArray[np.intp]) -> None:
         seen = np.where(
@@ -113,7 +114,6 @@ class _PlanWalk:
         ).astype(np.int16)
         self.shown[rows] = True
         self.actions[rows] = leaf.rule.action_values(seen).argmax(axis=1)
-        self.leaves[rows] = self.leaf_numbers[id(leaf)]
 
 
 def follow_policy(policy: Policy, log: LoggedCases) -> Followed:

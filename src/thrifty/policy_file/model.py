@@ -214,6 +214,7 @@ class LogSection(Section):
     case: Name | None = None
     action_probability: Name = "action_probability"
     buy_probability: Name = "buy_probability"
+    sequence: Name | None = None
     feature_probability: Pattern = None
     bought: Pattern = None
     cost: Pattern = None
