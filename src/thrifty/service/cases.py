@@ -25,6 +25,7 @@ from thrifty.service.events import (
     SETTLED,
     Event,
 )
+from thrifty.service.propensity_bodies import ACTION, BUY, logged_propensity
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,8 @@ class CaseState:
             places=tuple(map(self.problem.feature_index, body.get("buy", ()))),
             purpose=body.get("purpose", self.record.purpose),
             action=None if action is None else self.problem.action_index(action),
+            purchase_propensity=logged_propensity(body, BUY),
+            action_propensity=logged_propensity(body, ACTION),
         )
 
     def _reward(self, event: Event) -> None:

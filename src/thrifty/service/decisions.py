@@ -27,6 +27,7 @@ from thrifty.service.events import (
     Event,
 )
 from thrifty.service.model import Model, reasons_as_json
+from thrifty.service.propensity_bodies import propensity_body
 from thrifty.specification import PolicySpec
 
 Values = Mapping[str, str | float | None]
@@ -110,6 +111,7 @@ def opening_body(
         **_purchase_body(spec, model, decision.places, decision),
         "deadline": _deadline(spec, at),
         **({} if decision.action is None else _action_body(spec, decision)),
+        **propensity_body(decision),
         **_fits_body(model),
     }
 
@@ -166,6 +168,7 @@ def next_decision(
         step=len(record.steps),
         available=action_mask(spec.problem, available),
         case=case.id,
+        notes=record.notes,
     )
     if decision.action is None:
         owned = [*record.owned(), *bought.codes]
@@ -176,7 +179,7 @@ def next_decision(
         body = {**_action_body(spec, decision), "purpose": decision.purpose}
         if decision.reasons is not None:
             body["reasons"] = reasons_as_json(decision)
-    return {**body, "deadline": case.deadline, **_fits_body(model)}
+    return {**body, "deadline": case.deadline, **propensity_body(decision), **_fits_body(model)}
 
 
 def reward(

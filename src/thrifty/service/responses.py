@@ -9,13 +9,20 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
-from thrifty.case_record import action_values_in_money, explain_action, explain_reasons
+from thrifty.case_record import (
+    action_values_in_money,
+    describe_purchase,
+    explain_action,
+    explain_propensity,
+    explain_reasons,
+)
 from thrifty.json_values import to_json_value
 from thrifty.plans.files import plan_from_dict
 from thrifty.plans.outline import plan_outline
 from thrifty.service.cases import CaseState
 from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
 from thrifty.service.projection import Projection
+from thrifty.service.propensity_bodies import ACTION, BUY, logged_propensity
 from thrifty.service.response_models import (
     AbandonResponse,
     ActivityResponse,
@@ -24,6 +31,7 @@ from thrifty.service.response_models import (
     Explanation,
     Notice,
     PolicyResponse,
+    PropensityView,
     RewardResponse,
     RewardView,
     StatusResponse,
@@ -105,6 +113,7 @@ def _steps(spec: PolicySpec, case: CaseState) -> list[StepView]:
             "reasons": explain_reasons(
                 spec.problem, event.body["reasons"], case.opened.body["free"]
             ),
+            "propensity": _propensity(event.body, BUY, describe_purchase(event.body["buy"])),
         }
         for event, result in zip(requests, results, strict=True)
     ]
@@ -144,7 +153,16 @@ def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
         "action_reasons": None
         if acted is None or acted is case.opened
         else explain_reasons(spec.problem, acted.body.get("reasons"), case.opened.body["free"]),
+        "action_propensity": None if acted is None else _propensity(acted.body, ACTION, action),
+        "stop_propensity": None
+        if acted is None or acted is case.opened
+        else _propensity(acted.body, BUY, "Buying nothing more"),
     }
+
+
+def _propensity(body: Mapping[str, Any], name: str, what: str | None) -> PropensityView | None:
+    found = explain_propensity(logged_propensity(body, name), what)
+    return None if found is None else cast(PropensityView, found)
 
 
 def _learnt_before(event: Event) -> int | None:
