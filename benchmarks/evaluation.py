@@ -5,8 +5,9 @@ plan is known exactly. The target is a plan that is learnt from other cases. Eac
 cases, drawn with replacement, and is written by a policy that buys selectively: sometimes
 everything, otherwise first one feature, and the others depending on its value. Its actions depend
 on what it has seen. For each method the benchmark prints how often the 95 % interval has the true
-gain, the bias, and the root mean squared error, in percent of the standard deviation of a case's
-gain under the target. Two naive methods are compared:
+gain, the bias with its error of two standard errors, the root mean squared error, and the mean
+standard error that the method states, all in percent of the standard deviation of a case's gain
+under the target. Two naive methods are compared:
 
 - `agreeing cases`: the mean gain of logged cases that show what the target looks at and have its
   action;
@@ -45,7 +46,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-POPULATION, LEARNT_FROM, CASES, LOGS, MILLION = 200_000, 2_000, 4_000, 200, 1_000_000
+POPULATION, LEARNT_FROM, CASES, LOGS, MILLION = 200_000, 2_000, 4_000, 300, 1_000_000
 EVERYTHING = 0.2
 """Probability that the logging policy buys everything at once."""
 BUYS_MORE = (0.15, 0.85)
@@ -283,10 +284,11 @@ def lines(name: str, world: KnownWorld, found: dict[str, list[GainEstimate]]) ->
         means = np.array([estimate.mean for estimate in estimates])
         inside = np.mean([estimate.low <= truth <= estimate.high for estimate in estimates])
         error = np.sqrt(np.mean((means - truth) ** 2))
+        stated = np.mean([estimate.error for estimate in estimates])
         bias, noise = means.mean() - truth, means.std() / np.sqrt(len(means))
         written.append(
             f"{name:14}{method:17}{inside:9.1%}{bias / scale:+8.1f} +-{2 * noise / scale:4.1f}"
-            f"{error / scale:8.1f}"
+            f"{error / scale:8.1f}{stated / scale:8.1f}"
         )
     return written
 
@@ -315,7 +317,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         time_a_million()
         return 0
     print(f"{options.logs} logs of {options.cases:,} cases")
-    print(f"{'world':14}{'method':17}{'coverage':>9}{'bias':>14}{'rmse':>8}")
+    print(f"{'world':14}{'method':17}{'coverage':>9}{'bias':>14}{'rmse':>8}{'stated':>8}")
     for name in options.names or WORLDS:
         world = KnownWorld.of(WORLDS[name]())
         print(

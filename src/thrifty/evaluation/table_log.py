@@ -114,7 +114,7 @@ class _LogReader:
     def _feature(self, i: int) -> tuple[Codes, Bools]:
         """Return the codes of a feature, and True where it is free or was bought."""
         feature, n = self.problem.features[i], self.frame.height
-        flags = self._flags(feature.name)
+        flags = None if self.free[i] else self._flags(feature.name)
         if feature.name not in self.frame.columns and not self.free[i] and flags is None:
             self._note_never_bought(feature.name)
             return np.full(n, -1, np.int16), np.zeros(n, np.bool_)
@@ -145,11 +145,11 @@ class _LogReader:
             return None
         values = self._column(column, f"[log] says that {name!r} was bought where it is 1")
         flags = normalise(column, values).cast(pl.String).str.to_lowercase()
-        is_true = flags.is_in(["1", "1.0", "true", "yes"])
-        known = is_true | flags.is_in(["0", "0.0", "false", "no"])
+        is_true = flags.is_in(["1", "1.0", "true", "yes"]).fill_null(False)
+        known = is_true | flags.is_in(["0", "0.0", "false", "no"]).fill_null(False)
         if not known.all():
             raise InvalidTable(
-                f"column {column!r} contains {flags.filter(~known.fill_null(False))[0]!r}, so it "
+                f"column {column!r} contains {flags.filter(~known)[0]!r}, so it "
                 "is not clear whether the value was bought: write 1 or 0."
             )
         return is_true.to_numpy()
