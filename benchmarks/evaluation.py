@@ -22,7 +22,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from time import perf_counter
 
 import numpy as np
@@ -169,10 +169,9 @@ def _priced(
 WORLDS: dict[str, Callable[[], PastCases]] = {
     "nursery": from_nursery,
     **{
-        name: (lambda name=name: from_replay(name))
-        for name in ("random-tables", "one-relevant", "xor-of-two")
+        name: partial(from_replay, name) for name in ("random-tables", "one-relevant", "xor-of-two")
     },
-    **{name: (lambda name=name: from_market(name)) for name in ("shop", "lending", "triage")},
+    **{name: partial(from_market, name) for name in ("shop", "lending", "triage")},
 }
 
 
@@ -188,7 +187,7 @@ def write_log(world: KnownWorld, n_cases: int, rng: np.random.Generator) -> Logg
     buy = np.choose(kind, [(1 - EVERYTHING) * (1 - more), (1 - EVERYTHING) * more, EVERYTHING])
     looks = np.zeros((n_cases, len(cases.looks)), np.bool_)
     looks[:, first] = True
-    looks[np.ix_(np.flatnonzero(kind == 1), rest)] = True
+    looks[np.ix_(np.flatnonzero(kind == 1), np.array(rest, dtype=np.int64))] = True
     looks[kind == 2] = True
     actions, act = _actions(cases, value, rng)
     settled = np.tile(cases.free, (n_cases, 1))

@@ -174,7 +174,7 @@ def test_a_policy_that_draws_random_numbers_is_evaluated_as_fixed() -> None:
 def test_a_learning_policy_is_replayed_with_rejection() -> None:
     """UCB1 buys nothing and acts the same way in every case; waiting earns -4, treating 1."""
     log = random_log(1, 20_000)
-    result = evaluate_learning(log, UCB1(PROBLEM, seed=1))
+    result = evaluate_learning(log, lambda: UCB1(PROBLEM, seed=1))
     assert 200 < len(result.gains) < 20_000
     estimate = result.estimate
     assert -4 < estimate.mean < 1 + 4 * estimate.error
@@ -192,11 +192,11 @@ def test_accepted_cases_are_like_all_cases() -> None:
             return 0
 
     log = random_log(21, 40_000)
-    result = evaluate_learning(log, Treat(PROBLEM, seed=1))
+    result = evaluate_learning(log, lambda: Treat(PROBLEM, seed=1))
     estimate = result.estimate
     assert abs(estimate.mean - 1.0) < 4 * estimate.error
 
 
 def test_too_few_accepted_cases_are_refused() -> None:
     with pytest.raises(NoOverlap, match="were accepted"):
-        evaluate_learning(random_log(1, 30), UCB1(PROBLEM, seed=1))
+        evaluate_learning(random_log(1, 30), lambda: UCB1(PROBLEM, seed=1))

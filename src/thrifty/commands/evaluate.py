@@ -102,7 +102,7 @@ def _fixed(
 def _learning(cases: LoggedCases, target: EvaluationTarget, seed: int) -> LearningEvaluation:
     from thrifty.evaluation.rejection import evaluate_learning
 
-    return evaluate_learning(cases, target.policy(), prices=target.problem.prices, seed=seed)
+    return evaluate_learning(cases, target.policy, prices=target.problem.prices, seed=seed)
 
 
 def _show_fixed(

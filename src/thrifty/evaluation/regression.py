@@ -144,9 +144,9 @@ def _grow(
     for level in range(depth):
         cells = (places + (nodes * n_places)[:, None]).ravel()
         size = n_places << level
-        sums = np.bincount(cells, repeated, minlength=size).reshape(-1, n_places)
+        sums = np.bincount(cells, repeated, minlength=size).astype(np.float64)
         counts = np.bincount(cells, minlength=size).reshape(-1, n_places)
-        place = _best_place(sums, counts, starts)
+        place = _best_place(sums.reshape(-1, n_places), counts, starts)
         if place is None:
             break
         column = int(np.searchsorted(starts, place, side="right")) - 1

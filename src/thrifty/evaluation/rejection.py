@@ -10,7 +10,8 @@ had decided itself, and its history of T accepted cases like a live history of T
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +89,11 @@ class LearningEvaluation:
 
 
 def evaluate_learning(
-    log: LoggedCases, policy: Policy, *, prices: PriceList | None = None, seed: Seed = 1
+    log: LoggedCases,
+    make_policy: Callable[[], Policy],
+    *,
+    prices: PriceList | None = None,
+    seed: Seed = 1,
 ) -> LearningEvaluation:
     """Let a policy learn from the cases of a log that it might have decided itself.
 
@@ -96,8 +101,9 @@ def evaluate_learning(
     ----------
     log : LoggedCases
         The log, in the order of time.
-    policy : Policy
-        The policy, which learns.
+    make_policy : callable
+        Returns the policy as it starts. It is made twice: a first pass finds out what it buys, and
+        so how many cases can be accepted.
     prices : PriceList, optional
         List prices; by default those of the log's problem.
     seed : int, SeedSequence, Generator or None
@@ -114,8 +120,9 @@ def evaluate_learning(
         If hardly any case is accepted.
     """
     rng = generator(seed).spawn(1)[0]  # independent of cases drawn with the same seed
-    replay = _Rejection(log, policy, prices or log.problem.prices or PriceList(), rng)
-    gains, clipped = replay.run()
+    replay = _Rejection(log, prices or log.problem.prices or PriceList(), rng)
+    _, _, sets = replay.run(make_policy(), replay.cautious_scale())
+    gains, clipped, _ = replay.run(make_policy(), replay.scale_for(sets)) if sets else ([], 0, sets)
     if len(gains) < MIN_EFFECTIVE:
         raise NoOverlap(
             f"only {len(gains)} of {log.n_cases:,} logged cases were accepted, because the log "
@@ -127,56 +134,61 @@ def evaluate_learning(
 
 
 class _Rejection:
-    """One pass through a log."""
+    """Replays of one log."""
 
-    def __init__(
-        self, log: LoggedCases, policy: Policy, prices: PriceList, rng: np.random.Generator
-    ) -> None:
-        self.log, self.policy, self.prices, self.rng = log, policy, prices, rng
-        Decider(policy)  # gives the price list to a policy that reads it
-        self.shares: dict[bytes, Mapping[int, float]] = {}
+    def __init__(self, log: LoggedCases, prices: PriceList, rng: np.random.Generator) -> None:
+        self.log, self.prices = log, prices
+        self.draws = rng.random(log.n_cases)
+        self.chances: dict[bytes, Floats] = {}
         self.costs: dict[bytes, float | None] = {}
-        self.made = log.action_probabilities * _purchase_probabilities(log)
-        self.scale = float(np.quantile(self.made, CLIPPED))
 
-    def run(self) -> tuple[list[float], int]:
-        """Return the gains of the accepted cases, and how many chances were clipped."""
-        gains, clipped = [], 0
+    def run(self, policy: Policy, scale: float) -> tuple[list[float], int, Counter[bytes]]:
+        """Return the gains of accepted cases, clipped chances, and how often each set was bought.
+
+        A chance of acceptance is `scale` times the weight of the case.
+        """
+        Decider(policy)  # gives the price list to a policy that reads it
+        gains, clipped, sets = list[float](), 0, Counter[bytes]()
         steps = np.full(self.log.problem.n_features, NEVER, np.int8)
-        scale = self.log.problem.rewards
-        draws = self.rng.random(self.log.n_cases)
+        rewards = self.log.problem.rewards
         for row in range(self.log.n_cases):
             steps[:] = NEVER
-            action, known = follow_case(self.policy, self.log, row, steps)
+            action, known = follow_case(policy, self.log, row, steps)
             if action != self.log.actions[row]:
                 continue
             wanted = steps >= 0
-            chance = self.scale * self._share(wanted, row) / self._probability(wanted, row)
-            if draws[row] >= chance:
+            sets[wanted.tobytes()] += 1
+            chance = scale / self._probabilities(wanted.tobytes())[row]
+            if self.draws[row] >= chance:
                 continue
             clipped += chance > 1
             reward = float(self.log.rewards[row])
             gains.append(reward - self._cost(wanted, row))
-            self.policy.update(known, action, scale.scaled_reward(reward))
-        return gains, clipped
+            policy.update(known, action, rewards.scaled_reward(reward))
+        return gains, clipped, sets
 
-    def _probability(self, wanted: Bools, row: int) -> float:
-        each = self.log.feature_probabilities
-        if each is None:
-            return float(self.made[row])
-        return float(each[row][wanted].prod() * self.log.action_probabilities[row])
+    def cautious_scale(self) -> float:
+        """Return a scale that suits whatever the policy buys."""
+        everything = np.ones(self.log.problem.n_features, np.bool_) & ~self.log.free
+        made = self.log.action_probabilities * probability_of(self.log, everything)
+        possible = made[np.isfinite(made)]
+        return float(np.quantile(possible, CLIPPED)) if possible.size else 0.0
 
-    def _share(self, wanted: Bools, row: int) -> float:
-        """Return the share of the case's purchases among all that show these features."""
-        if self.log.feature_probabilities is not None:
-            return 1.0
-        key = wanted.tobytes()
-        if key not in self.shares:
-            rows = self.log.settled[:, wanted].all(axis=1)
-            classes, counts = np.unique(self.log.purchase_classes[rows], return_counts=True)
-            shares = (counts / counts.sum()).tolist()
-            self.shares[key] = dict(zip(classes.tolist(), shares, strict=True))
-        return self.shares[key][int(self.log.purchase_classes[row])]
+    def scale_for(self, sets: Counter[bytes]) -> float:
+        """Return the largest scale that suits the sets that are bought more than rarely."""
+        usual = [key for key, count in sets.items() if count >= CLIPPED * sets.total()]
+        scales = []
+        for key in usual:
+            probabilities = self._probabilities(key)
+            scales.append(float(np.quantile(probabilities[np.isfinite(probabilities)], CLIPPED)))
+        return min(scales)
+
+    def _probabilities(self, key: bytes) -> Floats:
+        """Return 1 over the weight of each case for a target that buys a set, (n,)."""
+        if key not in self.chances:
+            wanted = np.frombuffer(key, np.bool_)
+            self.chances[key] = self.log.action_probabilities * probability_of(self.log, wanted)
+        return self.chances[key]
 
     def _cost(self, wanted: Bools, row: int) -> float:
         key = wanted.tobytes()
@@ -187,9 +199,30 @@ class _Rejection:
         return float(self.log.costs[row][wanted].sum()) if listed is None else listed
 
 
-def _purchase_probabilities(log: LoggedCases) -> Floats:
-    if log.purchase_probabilities is not None:
-        return log.purchase_probabilities
-    assert log.feature_probabilities is not None
-    found: Floats = np.where(log.bought, log.feature_probabilities, 1.0).prod(axis=1)
+def probability_of(log: LoggedCases, wanted: Bools) -> Floats:
+    """Return P(tau) / q(tau) of every case for a target that buys a set; infinite if not shown.
+
+    Parameters
+    ----------
+    log : LoggedCases
+        The log.
+    wanted : array of bool, shape (D,)
+        The set.
+
+    Returns
+    -------
+    array of float, shape (n,)
+        P(tau) / q(tau), with the shares q of sequences among all cases that show the set.
+    """
+    shown = log.settled[:, wanted].all(axis=1)
+    if log.feature_probabilities is not None:
+        each: Floats = np.where(wanted, log.feature_probabilities, 1.0).prod(axis=1)
+        return np.where(shown, each, np.inf)
+    assert log.purchase_probabilities is not None
+    found = np.full(log.n_cases, np.inf)
+    rows = np.flatnonzero(shown)
+    if rows.size:
+        _, places = np.unique(log.purchase_classes[rows], return_inverse=True)
+        shares = np.bincount(places) / rows.size
+        found[rows] = log.purchase_probabilities[rows] / shares[places]
     return found
