@@ -1,6 +1,6 @@
 """Regression of rewards on codes: boosted trees that ask the same question at all nodes of a depth.
 
-A tree of depth d has d comparisons and a table of 2^d values, so many cases are predicted quickly.
+A tree of depth d has d comparisons and a table of 2^d values, which makes predictions fast.
 """
 
 from __future__ import annotations

@@ -69,10 +69,16 @@ class _LogReader:
     def __init__(self, table: Table, problem: Problem, free: Bools, file: PolicyFile) -> None:
         self.frame, self.notes = table.frame, list(table.notes)
         self.problem, self.free, self.file, self.log = problem, free, file, file.log
+        self.never_bought: list[str] = []
 
     def read(self) -> LoggedCases:
         self._keep_rewarded()
         columns = [self._feature(i) for i in range(self.problem.n_features)]
+        if self.never_bought:
+            self.notes.append(
+                f"the log has no column for {quote_names(self.never_bought)}, so they count as "
+                "never bought"
+            )
         settled = np.stack([known for _, known in columns], axis=1)
         codes = np.stack([codes for codes, _ in columns], axis=1)
         each = self._feature_probabilities(settled)
@@ -116,15 +122,12 @@ class _LogReader:
         feature, n = self.problem.features[i], self.frame.height
         flags = None if self.free[i] else self._flags(feature.name)
         if feature.name not in self.frame.columns and not self.free[i] and flags is None:
-            self._note_never_bought(feature.name)
+            self.never_bought.append(feature.name)
             return np.full(n, -1, np.int16), np.zeros(n, np.bool_)
         codes, given = self._codes(feature)
         if self.free[i]:
             return codes, np.ones(n, np.bool_)
         return codes, given if flags is None else flags
-
-    def _note_never_bought(self, name: str) -> None:
-        self.notes.append(f"there is no column {name!r}, so it counts as never bought")
 
     def _codes(self, feature: Feature) -> tuple[Codes, Bools]:
         section = self.file.feature(feature.name) or ColumnSection(name=feature.name)
