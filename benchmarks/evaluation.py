@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from time import perf_counter
 
@@ -300,8 +300,6 @@ def time_a_million() -> None:
     followed = follow_plan(world.target, log)
     evaluate_fixed(log, followed)
     print(f"{log.n_cases:,} cases: {perf_counter() - started:.1f} s")
-    renewed = replace(log, trajectories=None)
-    print(f"{len(np.unique(renewed.purchase_classes))} different sets of purchases")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
