@@ -59,7 +59,13 @@ class EvaluationTarget:
         return self.spec is not None and self.spec.policy not in FIXED_POLICIES
 
     def policy(self) -> Policy:
-        """Return the policy of a policy.toml, in the state in which it would start."""
+        """Return the policy of a policy.toml, in the state in which it would start.
+
+        Returns
+        -------
+        Policy
+            A new object at every call.
+        """
         assert self.spec is not None
         spec = self.spec
         if spec.agent is not None:
