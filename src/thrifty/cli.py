@@ -17,7 +17,7 @@ from thrifty.commands.dependencies import explain_missing_package, unavailable_c
 from thrifty.errors import InvalidParameter, ThriftyError
 
 COMMANDS_BY_TASK = {
-    "Decide what to buy": ("example", "init", "worth", "score"),
+    "Decide what to buy": ("example", "init", "worth", "score", "evaluate"),
     "Serve decisions": ("serve", "key", "audit", "export", "replay", "warmup"),
     "Compare policies": ("list", "run", "compare", "tune", "figures"),
     "Reproduce the paper": ("reproduce", "theory"),

@@ -196,5 +196,9 @@ class FitFailed(ThriftyError):
     """The models of a policy could not be fitted; the policy keeps those that it has."""
 
 
+class NoOverlap(ThriftyError):
+    """A log says too little about a policy to estimate its gain."""
+
+
 class CheckFailed(ThriftyError, AssertionError):
     """A policy or an environment breaks a promise of its interface."""

@@ -13,6 +13,7 @@ from thrifty.policy_file.model import (
     ColumnSection,
     FeatureSection,
     GroupSection,
+    LogSection,
     OutcomesSection,
     PolicySection,
     PriceColumn,
@@ -108,6 +109,17 @@ def policy_files(draw: st.DrawFn) -> PolicyFile:
         encoding=texts,
         separator=texts,
     )
+    patterns = optional(st.sampled_from(["{feature}_known", "p_{feature}"]))
+    log = st.builds(
+        LogSection,
+        action=names,
+        outcome=texts,
+        case=texts,
+        sequence=texts,
+        feature_probability=patterns,
+        bought=patterns,
+        cost=patterns,
+    )
     rule = st.builds(
         RewardRuleSection,
         rule=st.sampled_from(["first", "last", "sum"]),
@@ -121,6 +133,7 @@ def policy_files(draw: st.DrawFn) -> PolicyFile:
     return PolicyFile(
         policy=draw(optional(own)),
         table=draw(table),
+        log=draw(log),
         features=tuple(draw(features(name, name in bundled)) for name in names_),
         groups=tuple(groups),
         bundles=(BundleSection(name=bundle, features=tuple(bundled), price=draw(prices)),)

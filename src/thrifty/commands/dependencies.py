@@ -14,6 +14,7 @@ _EXTRAS = {
     "worth": "worth",
     "init": "worth",
     "score": "worth",
+    "evaluate": "service",
     "example": "worth",
     "figures": "figures",
     "serve": "service",

@@ -15,6 +15,7 @@ _SECTIONS: dict[tuple[str, ...], type[model.Section]] = {
     (): model.PolicyFile,
     ("policy",): model.PolicySection,
     ("table",): model.TableSection,
+    ("log",): model.LogSection,
     ("features",): model.FeatureSection,
     ("features", "parts"): model.ColumnSection,
     ("groups",): model.GroupSection,

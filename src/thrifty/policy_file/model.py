@@ -196,6 +196,30 @@ class TableSection(Section):
     separator: Name | None = None
 
 
+def _pattern(value: Any) -> Any:
+    if not (isinstance(value, str) and "{feature}" in value):
+        raise ValueError('write {feature} where the name of the feature goes, as in "p_{feature}"')
+    return value
+
+
+Pattern = Annotated[str | None, _optional(_pattern)]
+
+
+class LogSection(Section):
+    """`[log]`: columns of a log of decisions, for `thrifty evaluate`."""
+
+    action: Name = "action"
+    reward: Name = "reward"
+    outcome: Name | None = None
+    case: Name | None = None
+    action_probability: Name = "action_probability"
+    buy_probability: Name = "buy_probability"
+    sequence: Name | None = None
+    feature_probability: Pattern = None
+    bought: Pattern = None
+    cost: Pattern = None
+
+
 class ColumnSection(Section):
     """How a column is coded as levels; keys that are not given are determined from the table."""
 
@@ -398,6 +422,8 @@ class PolicyFile(Section):
         Name and kind of the policy, and its parameters.
     table : TableSection
         How tables of past cases are read.
+    log : LogSection
+        Columns of a log of decisions.
     features : tuple of FeatureSection
         Features, their prices and levels.
     groups : tuple of GroupSection
@@ -422,6 +448,7 @@ class PolicyFile(Section):
 
     policy: PolicySection | None = None
     table: TableSection = TableSection()
+    log: LogSection = LogSection()
     features: Annotated[tuple[FeatureSection, ...], BeforeValidator(_as_tuple)] = ()
     groups: Annotated[tuple[GroupSection, ...], BeforeValidator(_as_tuple)] = ()
     bundles: Annotated[tuple[BundleSection, ...], BeforeValidator(_as_tuple)] = ()

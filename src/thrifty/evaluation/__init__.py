@@ -1,0 +1,1 @@
+"""Estimate what a policy would gain, from the log of another policy."""
