@@ -71,7 +71,9 @@ def test_what_is_not_spent_is_saved_for_a_while_only_but_debts_remain() -> None:
 def test_exploring_has_a_share_of_the_ceiling_or_what_the_plan_leaves() -> None:
     account = Account.open(2.0, horizon=1_000)
 
-    def limit(explored: float, first_cases: int = 0, *, price: float = 10.0, spend: float = 2.0) -> float:
+    def limit(
+        explored: float, first_cases: int = 0, *, price: float = 10.0, spend: float = 2.0
+    ) -> float:
         return account.exploring_limit(price, explored, first_cases, spend)
 
     share = limit(0.0) * 10.0 / 2.0

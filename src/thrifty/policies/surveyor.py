@@ -64,7 +64,7 @@ FIRST_ROWS = 40
 MORE_ROWS, MORE_ROWS_WITHOUT_PLAN = 1.2, 1.15
 """A plan is searched for again when there are this many times as many complete cases."""
 MORE_ROWS_AT_LIMIT = 1.05
-"""The same without a plan when the largest loss is reached, so that exploring only goes on later."""
+"""The same without a plan when the largest loss is reached. Exploring may only go on later."""
 MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 ACCEPTED = 1.0
@@ -682,7 +682,7 @@ class Surveyor(Policy):
             has_plan,
             is_clear,
             self.headroom,
-            # As long as there is no plan, or the limit grows, reaching it only interrupts exploring.
+            # Without a plan, or if the limit grows, reaching it only interrupts exploring.
             self.can_explore or not has_plan or self._limit.share is not None,
         )
         if self._due is not None:
