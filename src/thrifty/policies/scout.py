@@ -94,6 +94,7 @@ class Scout(CompiledPolicy):
             "surprise.sure",
             "regimes.values",
             "regimes.used",
+            "regimes.trials",
         }
     )
     _state: ScoutState
