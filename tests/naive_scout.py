@@ -534,6 +534,8 @@ class Scout(Twin):
         self.value, self.certainty = 0.0, 0.0
         self.age, self.rounds, self.probes_due = 0, 0, 0
         self.restarts, self.restored, self.recalled = 0, 0, 0
+        self.rightly, self.wrongly = 0, 0
+        self.since_restored: int | None = None
         self.stale = False
         self.draws: Sequence[float] = ()
         self.compared: list[Set] = []
@@ -701,26 +703,27 @@ class Scout(Twin):
         """Return the former regime that may be back while only sure actions are exploited."""
         sure = sum(self.habits[a] for a in range(self.n_actions) if self.is_sure(a))
         is_late = self.age >= steps.RECOGNITION_ROUNDS
-        if (
-            self.recall
-            and self.regimes
-            and is_late
-            and not self.grows
-            and sure > exploration.ASLEEP
-        ):
-            return max(self.regimes, key=lambda it: it.value)
+        old = [it for it in self.regimes if it.age >= regimes.MIN_AGE_TO_RECALL]
+        if self.recall and old and is_late and not self.grows and sure > exploration.ASLEEP:
+            return max(old, key=lambda it: it.value)
         return None
 
     def recalls(self) -> float:
         former = self.former_regime()
         if former is None or former.value <= self.value:
             return 0.0
-        hazard = (self.restarts + 0.5) / (self.rounds + exploration.HAZARD_ROUNDS)
         used = former.used(tuple(range(len(self.levels))))
         price = self.price(used) * min(1.0, self.most / max(1, len(used)))
         loss = max(exploration.MIN_LOSS, self.value - self.blind_mean + price)
         stake = former.value - self.value
-        return min(exploration.MAX_RECALL, math.sqrt(exploration.TESTS * hazard * stake / loss))
+        return min(
+            exploration.MAX_RECALL, math.sqrt(exploration.TESTS * self.hazard * stake / loss)
+        )
+
+    @property
+    def hazard(self) -> float:
+        """Return how many changes there are per round."""
+        return (self.restarts + 0.5) / (self.rounds + exploration.HAZARD_ROUNDS)
 
     def ticket(self, in_use: Set) -> int:
         """Return a number for the set in use, and for which time it has tables."""
@@ -842,10 +845,19 @@ class Scout(Twin):
         self.age += 1
         self.rounds += 1
         self.usual += max(1 / self.age, steps.USUAL_RATE) * (self.value - self.usual)
+        self.try_restored()
         self.look_again()
         grown = tables_of_subsets.MEMORY_OF_AGE * self.age
         longest = tables_of_subsets.MAX_MEMORY
         self.tables.memory = sorted([tables_of_subsets.MEMORY, grown, longest])[1]
+
+    def try_restored(self) -> None:
+        """Count a restored regime as right if it has lasted long enough."""
+        if self.since_restored is not None:
+            self.since_restored += 1
+            if self.since_restored == regimes.PROBATION:
+                self.rightly += 1
+                self.since_restored = None
 
     def look_again(self) -> None:
         """Restart after a long time without purchases, if much could be gained."""
@@ -854,7 +866,8 @@ class Scout(Twin):
             return
         loss = self.value - self.blind_mean + self.price(range(len(self.levels)))
         much = self.headroom >= max(exploration.MUCH, exploration.HEADROOM * loss)
-        if self.budget == math.inf and much:
+        rarely = self.hazard <= exploration.MAX_HAZARD
+        if self.budget == math.inf and much and rarely:
             self.idle += 1
         if self.idle >= self.wait:
             self.idle, self.wait = 0, 2 * self.wait
@@ -1005,6 +1018,9 @@ class Scout(Twin):
                     self.in_use,
                 )
             )
+        if self.since_restored is not None:
+            self.wrongly += 1
+            self.since_restored = None
         self.tables.forget()
         self.log = []
         self.wide_rounds = 0
@@ -1021,11 +1037,11 @@ class Scout(Twin):
                 gain = log_likelihood(reward, theirs) - log_likelihood(reward, p)
                 regime.evidence += gain / self.phi(action)
                 regime.dropped = regime.evidence < regimes.EVIDENCE_TO_DROP
-        clear = [
-            it
-            for it in self.regimes
-            if not it.dropped and it.evidence > regimes.EVIDENCE_TO_RESTORE
-        ]
+        odds_against = (self.wrongly + 1) / (self.rightly + 1)
+        needed = regimes.EVIDENCE_TO_RESTORE
+        if odds_against > 1:
+            needed += regimes.DISTRUST * math.log(odds_against)
+        clear = [it for it in self.regimes if not it.dropped and it.evidence > needed]
         if clear:
             self.restore(max(clear, key=lambda it: it.evidence))
 
@@ -1061,4 +1077,5 @@ class Scout(Twin):
             self.listed, self.in_use = short_list(self.log_weights), ()
         self.age = max(self.age, min(regime.age, steps.MAX_RESTORED_AGE))
         self.stale = True
+        self.since_restored = 0
         self.restored += 1

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 import naive_scout
 from thrifty.kernels.runtime.arrays import NONE
 from thrifty.kernels.scout import model_weights, regimes, subsets, wide_rounds
-from thrifty.kernels.scout.regimes import DROPPED, EMPTY, HANDICAP, MIN_AGE_TO_STORE, SLOTS, WAITING
+from thrifty.kernels.scout.regimes import (
+    DROPPED,
+    EMPTY,
+    FAILED,
+    HANDICAP,
+    KEPT,
+    MIN_AGE_TO_RECALL,
+    MIN_AGE_TO_STORE,
+    PROBATION,
+    SLOTS,
+    WAITING,
+)
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -245,6 +256,9 @@ def test_a_regime_that_is_kept_does_not_make_room() -> None:
     assert stored.values.tolist() == [0, 0.5] + [0] * (SLOTS - 2)
 
 
+note_round = numba.njit(lambda stored: regimes.note_round(stored))
+note_restart = numba.njit(lambda stored: regimes.note_restart(stored))
+evidence_to_restore = numba.njit(lambda stored: regimes.evidence_to_restore(stored))
 best_former = numba.njit(lambda stored: regimes.best_former(stored))
 has_returned = numba.njit(
     lambda stored, k, r, theirs, p: regimes.has_returned(stored, k, r, theirs, p, 1.0)
@@ -255,8 +269,42 @@ def test_the_former_regime_with_the_largest_value() -> None:
     tables, weights, stored = known(10.0, 9.0)
     assert best_former(stored) == NONE
     for restart, value in enumerate((0.3, 0.7, 0.5), start=1):
-        store(stored, tables, weights, BLIND, OLD, restart, value)
+        store(stored, tables, weights, BLIND, MIN_AGE_TO_RECALL, restart, value)
     assert best_former(stored) == 1
+
+
+def test_a_young_regime_is_not_recalled() -> None:
+    tables, weights, stored = known(10.0, 9.0)
+    store(stored, tables, weights, BLIND, MIN_AGE_TO_RECALL - 1, 1, 0.9)
+    assert best_former(stored) == NONE
+    store(stored, tables, weights, BLIND, MIN_AGE_TO_RECALL, 2, 0.3)
+    assert best_former(stored) == 1
+
+
+def test_mistakes_raise_the_evidence_that_is_needed() -> None:
+    tables, weights, stored = known(10.0, 9.0)
+    for failed, kept in ((1, 0), (2, 0), (2, 1), (2, 2), (2, 3)):
+        store(stored, tables, weights, BLIND, OLD, 1)
+        restore(stored, 0, tables, weights, wide_rounds.initial(1), BLIND.copy())
+        for _ in range(PROBATION - (kept == stored.trials[KEPT])):
+            note_round(stored)
+        for _ in range(2):  # the second restart is no mistake
+            note_restart(stored)
+        assert stored.trials.tolist() == [kept, failed, PROBATION]
+        more = regimes.DISTRUST * max(0.0, math.log((failed + 1) / (kept + 1)))
+        needed = evidence_to_restore(stored)
+        assert needed == pytest.approx(regimes.EVIDENCE_TO_RESTORE + more)
+
+
+def test_a_regime_needs_that_evidence() -> None:
+    tables, weights, stored = known(10.0, 9.0)
+    store(stored, tables, weights, BLIND, OLD, 1)
+    stored.trials[FAILED] = 3  # 4 + 2 log 4
+    step = gain(1.0, 9.5 / 11, 0.5)
+    needed = math.floor((4 + 2 * math.log(4) - HANDICAP) / step) + 1
+    for k in range(needed):
+        found = recognise(stored, tables, 1, np.array([1]), 0, 1.0, 0.5, 1.0)
+        assert found == (NONE if k < needed - 1 else 0)
 
 
 def test_a_return_needs_as_much_evidence_after_a_long_absence() -> None:

@@ -24,6 +24,7 @@ repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 epsilon = numba.njit(lambda state, explored: exploration.chance_to_explore(state, explored))
 probes = numba.njit(lambda state, chance: exploration.chance_to_probe(state, chance))
 bind = numba.njit(lambda tables, j, mask: subsets.bind(tables, j, mask))
+much_to_gain = numba.njit(lambda state: exploration.much_to_gain(state))
 ticket_of = numba.njit(lambda tables, j: subsets.ticket_of(tables, j))
 explored = numba.njit(lambda state, mask: exploration.fill_explored(state, mask))
 keep_some = numba.njit(lambda mask, kept, most, draw: steps._keep_some(mask, kept, most, draw))
@@ -178,6 +179,13 @@ def test_exploring_is_rarer_the_older_the_surer_and_the_dearer() -> None:
 
 
 # What to explore.
+
+
+def test_a_second_look_needs_headroom_and_rare_changes() -> None:
+    # The hazard is (restarts + 1/2) / (round + 1000), and may be .001.
+    for value, restarts, looks in ((0.4, 3, True), (0.5, 3, False), (0.4, 4, False)):
+        state = priced(made(value=value, restarts=restarts, round=3_000), 0.05, 0.05, 0.05)
+        assert much_to_gain(packed(state)) == looks
 
 
 def bought(state: Any) -> list[bool]:

@@ -126,6 +126,17 @@ def test_the_twin_through_restarts_and_regimes(seed: int) -> None:
 
 
 @statistical
+def test_the_twin_where_a_regime_is_restored_by_mistake() -> None:
+    """No regime comes back, so what is restored does not last."""
+    world = World.random(
+        levels=(2, 3), n_actions=3, rounds=3000, reward_changes=range(300, 3000, 300), seed=4
+    )
+    policy, twin = played_like_the_twin(world, 1)
+    assert twin.wrongly >= 1
+    assert policy._state.regimes.trials[:2].tolist() == [twin.rightly, twin.wrongly]
+
+
+@statistical
 def test_without_recall_no_regime_is_restored() -> None:
     world = recurring(2400, 400)
     policy, twin = played_like_the_twin(world, 0, recall=False)
@@ -284,6 +295,7 @@ def test_the_twin_when_a_better_regime_returns() -> None:
     assert kinds.count("restart") == twin.restarts
     assert kinds.count("regime restored") == twin.restored >= 1
     assert twin.recalled >= 3
+    assert policy._state.regimes.trials[:2].tolist() == [twin.rightly, twin.wrongly]
 
 
 @statistical

@@ -98,6 +98,7 @@ class Scout(CompiledPolicy):
             "surprise.sure",
             "regimes.values",
             "regimes.used",
+            "regimes.trials",
         }
     )
     _state: ScoutState

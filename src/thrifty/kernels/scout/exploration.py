@@ -27,8 +27,8 @@ CAMPAIGN, CAMPAIGN_LOSS, CAMPAIGN_DOUBT = 150.0, 1.0, 0.3
 GROWING_PROBES = 1.4
 ASLEEP = 0.9
 """Share of sure actions among those exploited lately from which nothing else is learnt."""
-MUCH = 0.55
-"""Smallest headroom for which it may pay to look at everything again."""
+MUCH, MAX_HAZARD = 0.55, 0.001
+"""Smallest headroom for which it may pay to look at everything again, and the largest hazard."""
 TESTS, HAZARD_ROUNDS, MAX_RECALL = 6.0, 1_000.0, 0.1
 """Number of tests that a former regime needs to be recognised, rounds that are added to the age
 when the hazard of changes is estimated, and the largest chance of such a test."""
@@ -93,15 +93,23 @@ def chance_to_recall(state: ScoutState, former: int, mask: Bools) -> float:
     stake = state.regimes.values[former] - book[0]["value"]
     if stake <= 0.0:
         return 0.0
-    hazard = (book[0]["restarts"] + 0.5) / (book[0]["round"] + HAZARD_ROUNDS)
     loss = max(book[0]["value"] - blind_mean(state) + _price(state, mask), MIN_LOSS)
-    return min(MAX_RECALL, math.sqrt(TESTS * hazard * stake / loss))
+    return min(MAX_RECALL, math.sqrt(TESTS * _hazard(state) * stake / loss))
+
+
+@jit_inner
+def _hazard(state: ScoutState) -> float:
+    """Return the estimated number of changes per round."""
+    return (state.book[0]["restarts"] + 0.5) / (state.book[0]["round"] + HAZARD_ROUNDS)
 
 
 @jit_inner
 def much_to_gain(state: ScoutState) -> bool:
-    """Return True if so much could be gained that it pays to look at everything again."""
-    if headroom_of(state) < MUCH:
+    """Return True if so much could be gained that it pays to look at everything again.
+
+    Where changes are frequent, what is found is outdated too soon.
+    """
+    if headroom_of(state) < MUCH or _hazard(state) > MAX_HAZARD:
         return False
     everything = 0.0
     for i in range(state.prices.size):

@@ -6,6 +6,7 @@ that explains the rewards clearly better is restored.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +23,17 @@ from thrifty.kernels.shared.cusum import add_to_cusum
 from thrifty.kernels.shared.linear import copy
 
 SLOTS = 5
-MIN_AGE_TO_STORE = 100
-"""A shorter regime is not stored: it has learnt too little."""
+MIN_AGE_TO_STORE, MIN_AGE_TO_RECALL = 100, 300
+"""A shorter regime is not stored, or not recalled: it has learnt too little."""
 EVIDENCE_TO_RESTORE, EVIDENCE_TO_DROP = 4.0, -6.0
 EVIDENCE_OF_RETURN = 5.0
 """The same for a regime that returns unnoticed: it is tested for very many rounds."""
 HANDICAP = -2.0
 """Initial evidence of the regime that has just ended."""
+PROBATION, DISTRUST = 200, 2.0
+"""A regime that ends within so many rounds after it was restored was the wrong one. DISTRUST scales
+how much more evidence is needed if that happens often."""
+KEPT, FAILED, SINCE = 0, 1, 2
 
 EMPTY, WAITING, DROPPED = 0, 1, 2
 
@@ -55,6 +60,7 @@ class Regimes(NamedTuple):
     log_weights: Floats
     values: Floats  # the mean of V(I*) in the last rounds of the regime
     used: Ints  # the place of I* when it ended
+    trials: Ints  # numbers of regimes restored rightly and wrongly, and rounds since the last one
 
 
 def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
@@ -67,6 +73,7 @@ def initial(shape: tuple[int, ...], n_sets: int) -> Regimes:
         np.zeros((SLOTS, n_sets)),
         np.zeros(SLOTS),
         np.zeros(SLOTS, np.int64),
+        np.array([0, 0, PROBATION]),
     )
 
 
@@ -113,6 +120,33 @@ def store(
 
 
 @jit_inner
+def note_round(regimes: Regimes) -> None:
+    """Count a round since a regime was restored; if it has lasted long enough, it was right."""
+    trials = regimes.trials
+    if trials[SINCE] < PROBATION:
+        trials[SINCE] += 1
+        trials[KEPT] += trials[SINCE] == PROBATION
+
+
+@jit_inner
+def note_restart(regimes: Regimes) -> None:
+    """Count a mistake if a regime was restored a short time ago."""
+    if regimes.trials[SINCE] < PROBATION:
+        regimes.trials[FAILED] += 1
+        regimes.trials[SINCE] = PROBATION
+
+
+@jit_inner
+def evidence_to_restore(regimes: Regimes) -> float:
+    """Return the evidence that a regime needs: more, the more often a restored one was wrong.
+
+    It is a log-likelihood ratio, so the logarithm of the odds against a return is added.
+    """
+    odds = (regimes.trials[FAILED] + 1) / (regimes.trials[KEPT] + 1)
+    return EVIDENCE_TO_RESTORE + DISTRUST * max(0.0, math.log(odds))
+
+
+@jit_inner
 def recognise(
     regimes: Regimes,
     subsets: Subsets,
@@ -126,6 +160,7 @@ def recognise(
     """Compare a reward's predicted mean p with the regimes'; return the one to restore, or NONE."""
     found = NONE
     books = regimes.books
+    needed = evidence_to_restore(regimes)
     for k in range(SLOTS):
         if books[k]["status"] == WAITING:
             j = heaviest(regimes, k, observed)
@@ -133,7 +168,7 @@ def recognise(
             books[k]["evidence"] += log_ratio(reward, theirs, p) / dispersion
             if books[k]["evidence"] < EVIDENCE_TO_DROP:
                 books[k]["status"] = DROPPED
-            elif books[k]["evidence"] > EVIDENCE_TO_RESTORE and (
+            elif books[k]["evidence"] > needed and (
                 found == NONE or books[k]["evidence"] > books[found]["evidence"]
             ):
                 found = k
@@ -166,12 +201,15 @@ def _mean_in(regimes: Regimes, k: int, subsets: Subsets, j: int, codes: Ints, ac
 
 @jit_inner
 def best_former(regimes: Regimes) -> int:
-    """Return the stored regime with the largest value, or NONE."""
+    """Return the stored regime with the largest value, or NONE.
+
+    The value of a young regime is too optimistic: a bonus for cells with few visits is in it.
+    """
     best = NONE
     for k in range(SLOTS):
-        if regimes.books[k]["status"] != EMPTY and (
-            best == NONE or regimes.values[k] > regimes.values[best]
-        ):
+        book = regimes.books[k]
+        lasted = book["status"] != EMPTY and book["age"] >= MIN_AGE_TO_RECALL
+        if lasted and (best == NONE or regimes.values[k] > regimes.values[best]):
             best = k
     return best
 
@@ -232,4 +270,5 @@ def restore(
             books[other]["status"] = DROPPED
     books[k]["status"] = EMPTY
     books[k]["stored"] = 0
+    regimes.trials[SINCE] = 0
     return books[k]["age"]

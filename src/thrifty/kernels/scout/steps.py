@@ -345,6 +345,7 @@ def update(
     book[0]["round"] += 1
     rate = max(1 / book[0]["age"], USUAL_RATE)
     state.usual[0] += rate * (book[0]["value"] - state.usual[0])
+    regimes.note_round(state.regimes)
     _look_again(state)
     subsets.remember(state.subsets, book[0]["age"])
 
@@ -496,6 +497,7 @@ def _restart(state: ScoutState, kept: int) -> None:
         book[0]["restarts"],
         kept,
     )
+    regimes.note_restart(state.regimes)
     subsets.forget_all(state.subsets)
     wide_rounds.close(state.wide_rounds)
     model_weights.temper(state.weights)
