@@ -19,9 +19,8 @@ from thrifty.confidence_sequences import (
 
 def naive_interval(values: list[float], low: float, high: float) -> tuple[float, float]:
     """Follow the text of Howard et al. (2021): theorem 4 with equation (10), value by value."""
-    scale, predictions = high - low, [(low + high) / 2]
-    for k in range(1, len(values)):
-        predictions.append(sum(values[:k]) / k)
+    averages = [sum(values[:k]) / k for k in range(1, len(values))]
+    scale, predictions = high - low, [(low + high) / 2, *averages]
     v = sum((x - p) ** 2 for x, p in zip(values, predictions, strict=True))
     v, eta, s, alpha = max(v, scale**2), 2.0, 1.4, 0.025
     level = s * math.log(math.log(eta * v / scale**2)) + math.log(

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_reward, require_free
 from thrifty.case_record import Decision, PurchaseResult
 from thrifty.errors import RoundClosed
@@ -26,7 +29,9 @@ from thrifty.service.events import (
     SETTLED,
     Event,
 )
+from thrifty.service.imagined import imagine
 from thrifty.service.model import Model, reasons_as_json
+from thrifty.service.panel import Member, Panel
 from thrifty.specification import PolicySpec
 
 Values = Mapping[str, str | float | None]
@@ -61,10 +66,13 @@ class NewCase:
         Values that are known for free, by feature.
     available : sequence of str, optional
         The actions to choose from if nothing is bought. Default: all actions.
+    case_key : str, optional
+        Cases with the same key are decided by the same policy while a shadow has traffic.
     """
 
     free: Values
     available: Sequence[str] | None = None
+    case_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,38 +97,46 @@ class ObservationReport:
     available: Sequence[str] | None = None
 
 
-def open_case(spec: PolicySpec, model: Model, case: str, new: NewCase, info: RequestInfo) -> Event:
+def open_case(spec: PolicySpec, panel: Panel, case: str, new: NewCase, info: RequestInfo) -> Event:
     """Choose what to buy for a new case or, if nothing, its action."""
     require_free(spec.problem, spec.free, new.free)
-    body = opening_body(spec, model, case, new, info.at)
-    return _event(spec, case, 0, OPENED, info, body, model)
+    body = opening_body(spec, panel, case, new, info.at)
+    return _event(spec, case, 0, OPENED, info, body, panel)
 
 
 def opening_body(
-    spec: PolicySpec, model: Model, case: str, new: NewCase, at: int
+    spec: PolicySpec, panel: Panel, case: str, new: NewCase, at: int
 ) -> dict[str, Any]:
-    """Return the body of an opening, which depends on the model's version and the case alone."""
+    """Return the body of an opening, which depends on the panel's version and the case alone."""
     known = Observation.from_free(spec.problem, free_codes(spec.problem, new.free))
     available = action_mask(spec.problem, new.available)
-    decision = model.decide(known, step=0, available=available, case=case)
-    return {
+    decider = panel.decider(new.case_key or case)
+    decision = decider.model.decide(known, step=0, available=available, case=case)
+    body = {
         "contract": CONTRACT,
         "free": dict(new.free),
         "available": _as_list(new.available),
-        **_purchase_body(spec, model, decision.places, decision),
+        **_purchase_body(spec, decider.model, decision.places, decision),
         "deadline": _deadline(spec, at),
         **({} if decision.action is None else _action_body(spec, decision)),
-        **_fits_body(model),
+        **_fits_body(panel),
     }
+    if new.case_key is not None:
+        body["case_key"] = new.case_key
+    if not panel.is_plain:
+        body |= {"turn": panel.turn, "by": decider.name}
+        body |= _shadows_body(spec, panel, decider, case, known, available, decision)
+    return body
 
 
 def legacy_opening_body(
-    spec: PolicySpec, model: Model, case: str, free: Values, at: int
+    spec: PolicySpec, panel: Panel, case: str, free: Values, at: int
 ) -> dict[str, Any]:
     """Return the body of an opening as release 0.1 wrote it.
 
     The policy did not see the free values; they were removed from its purchase afterwards.
     """
+    model = panel.acting.model
     decision = model.decide(Observation.nothing(spec.problem), step=0, case=case)
     free_names = {*free, *spec.free}
     names = spec.problem.feature_names
@@ -133,7 +149,7 @@ def legacy_opening_body(
 
 
 def observe(
-    spec: PolicySpec, model: Model, case: CaseState, report: ObservationReport, info: RequestInfo
+    spec: PolicySpec, panel: Panel, case: CaseState, report: ObservationReport, info: RequestInfo
 ) -> Event:
     """Choose what to buy next in a case or, if nothing, its action."""
     _require_running(case, info.at)
@@ -147,36 +163,64 @@ def observe(
     )
     body = {
         **_report_body(case, report, bought),
-        **next_decision(spec, model, case, case.visible(bought), report.available),
+        **next_decision(spec, panel, case, case.visible(bought), report.available),
     }
-    return _event(spec, case.id, case.step, OBSERVED, info, body, model)
+    return _event(spec, case.id, case.step, OBSERVED, info, body, panel)
 
 
 def next_decision(
     spec: PolicySpec,
-    model: Model,
+    panel: Panel,
     case: CaseState,
     bought: PurchaseResult,
     available: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the decision in the body of an observation."""
-    record = case.record
-    decision = model.decide(
-        record.observation_after(spec.problem.n_features, bought),
-        step=len(record.steps),
-        available=action_mask(spec.problem, available),
-        case=case.id,
-    )
+    record, allowed = case.record, action_mask(spec.problem, available)
+    decider = panel.named(case.decider) or panel.acting
+    known = _known_to(decider, case, bought)
+    decision = decider.model.decide(known, step=len(record.steps), available=allowed, case=case.id)
     if decision.action is None:
         owned = [*record.owned(), *bought.codes]
-        body = _purchase_body(spec, model, decision.places, decision, owned)
+        body = _purchase_body(spec, decider.model, decision.places, decision, owned)
     elif case.is_legacy:
         return _action_body(spec, decision)
     else:
         body = {**_action_body(spec, decision), "purpose": decision.purpose}
         if decision.reasons is not None:
             body["reasons"] = reasons_as_json(decision)
-    return {**body, "deadline": case.deadline, **_fits_body(model)}
+    if not panel.is_plain:
+        body |= {"by": decider.name}
+        body |= _shadows_body(spec, panel, decider, case.id, known, allowed, decision)
+    return {**body, "deadline": case.deadline, **_fits_body(panel)}
+
+
+def _known_to(decider: Member, case: CaseState, bought: PurchaseResult) -> Observation:
+    """Return what is known about a case, without the notes of a policy that has left."""
+    known = case.record.observation_after(case.problem.n_features, bought)
+    if case.decider in (None, decider.name):
+        return known
+    return Observation.unchecked(known.codes, known.costs, 0)
+
+
+def _shadows_body(
+    spec: PolicySpec,
+    panel: Panel,
+    decider: Member,
+    case: str,
+    known: Observation,
+    available: NDArray[np.bool_] | None,
+    decision: Decision,
+) -> dict[str, Any]:
+    """Return what the other policies of a panel would have done, once a case has its action."""
+    if decision.action is None or len(panel.members) == 1:
+        return {}
+    shadows = {}
+    for member in panel.members:
+        if member is not decider:
+            imagined = imagine(member.model, case, known, available)
+            shadows[member.name] = imagined.to_body(spec.problem)
+    return {"shadows": shadows}
 
 
 def reward(
@@ -268,9 +312,10 @@ def _action_body(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _fits_body(model: Model) -> dict[str, int]:
-    """Return how many fits were applied before, for policies that have fits."""
-    return {"fits": model.fits_applied} if model.fits_applied else {}
+def _fits_body(panel: Panel) -> dict[str, int]:
+    """Return how many changes before were not rounds, if any: fits, and changes of the panel."""
+    others = panel.fits_applied + panel.turn
+    return {"fits": others} if others else {}
 
 
 def _report_body(
@@ -307,7 +352,7 @@ def _event(
     kind: str,
     info: RequestInfo,
     body: Mapping[str, Any],
-    model: Model | None = None,
+    panel: Panel | None = None,
 ) -> Event:
     return Event(
         tenant=spec.tenant,
@@ -317,7 +362,7 @@ def _event(
         kind=kind,
         at=info.at,
         body=body,
-        basis=None if model is None else model.version,
+        basis=None if panel is None else panel.version,
         key=info.key,
         request=info.request,
     )
