@@ -402,14 +402,15 @@ class Engine:
         return await self._write(tenant, key, request, draft)
 
     async def _declare_shadows(self, spec: PolicySpec) -> None:
-        """Give a policy the shadows of its file, if it does not have them."""
+        """Give a policy the shadows of its file, and wait until it has them."""
         projection = self._served[spec.tenant, spec.name].projection
         for _ in range(_MAX_ATTEMPTS):
             panel = await self._newest_panel(projection)
             info = RequestInfo(self.clock())
             event = panel_changes.declare(projection.spec, panel, spec.shadows, info)
-            if event is None or await self._committer.append(event) is not None:
+            if event is None:
                 return
+            await self._committer.append(event)
 
     async def _newest_panel(self, projection: Projection) -> Panel:
         """Return a panel once all changes of its members that are in the log are applied."""

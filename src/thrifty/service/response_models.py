@@ -99,11 +99,12 @@ class CaseResponse(TypedDict):
     """The full history of a case.
 
     `buy`, `expected_price`, `values`, `costs` and `unavailable` cover all purchases; `steps` lists
-    them one by one.
+    them one by one. `decided_by` is the policy itself or one of its shadows.
     """
 
     case: str
     policy: str
+    decided_by: str
     status: str
     end: str | None
     learnt: bool

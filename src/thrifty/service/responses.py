@@ -80,6 +80,7 @@ def case_view(spec: PolicySpec, case: CaseState) -> CaseResponse:
     return {
         "case": case.id,
         "policy": spec.name,
+        "decided_by": case.decider or spec.name,
         "status": case.status,
         "end": case.end,
         "learnt": case.is_learnt,
