@@ -170,7 +170,8 @@ def test_a_restart_keeps_the_shadows(tmp_path: Path) -> None:
 
 
 def test_shadows_may_come_and_go(tmp_path: Path) -> None:
-    address, turns = tmp_path / "store.db", []
+    address = tmp_path / "store.db"
+    turns: list[tuple[int, dict[str, int]]] = []
 
     async def scenario(harness: EngineHarness) -> None:
         await play(harness, 6, seed=len(turns))
