@@ -73,6 +73,9 @@ class Agent:
         Each call first applies the fit that has finished since the last one. Decisions then depend
         on how long fits take. Use the agent in a `with` statement, or call `close` at the end.
         False, the default, runs fits inside `tell`.
+    propensities : bool
+        True, the default, records the probability of every decision, which `explain` shows. False
+        saves the time.
     **parameters
         Parameters of the policy. Amounts, such as a budget, are in money.
 
@@ -114,6 +117,7 @@ class Agent:
         seed: Seed = None,
         keep: int = DEFAULT_KEEP,
         background: bool = False,
+        propensities: bool = True,
         **parameters: Any,
     ) -> None:
         check_parameter("keep", keep, Whole(0), owner="Agent")
@@ -138,6 +142,7 @@ class Agent:
         self.problem = problem
         self.policy = policy
         self._decider = Decider(policy)
+        self._decider.records_propensities = propensities
         self._nothing_known = Observation.nothing(problem)
         self._free: tuple[str, ...] = ()
         self._max_cost = math.inf
@@ -252,7 +257,7 @@ class Agent:
             self._decider.read_price_list(_price_list(self.policy, prices))
         record = CaseRecord(self._next_id, known)
         seen = Observation.from_free(self.problem, known) if known else self._nothing_known
-        record.decide(self._decider.decide(seen, step=0, available=mask))
+        record.decide(self._decider.decide(seen, step=0, available=mask, case=record.id))
         self._open[self._next_id] = record
         self._next_id += 1
         return _view(self.problem, record)
@@ -290,7 +295,9 @@ class Agent:
         bought = parse_purchase(self.problem, record, values, costs, max_cost=self._max_cost)
         mask = action_mask(self.problem, available)
         seen = record.observation_after(self.problem.n_features, bought)
-        decision = self._decider.decide(seen, step=len(record.steps), available=mask)
+        decision = self._decider.decide(
+            seen, step=len(record.steps), available=mask, case=record.id, notes=record.notes
+        )
         # Only now, so that a call that raises has changed nothing.
         record.observe(bought)
         record.seen = seen

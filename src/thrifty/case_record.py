@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from thrifty.errors import OutOfTurn, RoundClosed
 from thrifty.json_values import to_json_value
 from thrifty.problem import Problem, RewardRange
+from thrifty.propensities import Notes, Propensity
 from thrifty.rounds import Observation
 
 OPEN, ACTED, CLOSED = "open", "acted", "closed"
@@ -49,6 +50,10 @@ class Decision:
         The action.
     action_values : array of float, optional
         The policy's estimates for all actions, on its own scale.
+    purchase_propensity : Propensity, optional
+        Probability of the purchase, or of buying nothing, if the policy was asked and it is known.
+    action_propensity : Propensity, optional
+        Probability of the action, if it is known.
     """
 
     places: tuple[int, ...]
@@ -56,6 +61,8 @@ class Decision:
     reasons: Reasons | None = field(default=None, repr=False, compare=False)
     action: int | None = None
     action_values: NDArray[np.float64] | None = field(default=None, compare=False)
+    purchase_propensity: Propensity | None = field(default=None, compare=False)
+    action_propensity: Propensity | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +95,15 @@ class PurchaseStep:
         Returns the policy's reasons.
     bought : PurchaseResult, optional
         The result, once it has been reported.
+    propensity : Propensity, optional
+        Probability of the purchase.
     """
 
     places: tuple[int, ...]
     purpose: int
     reasons: Reasons | None = field(default=None, repr=False, compare=False)
     bought: PurchaseResult | None = None
+    propensity: Propensity | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -120,6 +130,12 @@ class CaseRecord:
         The policy's estimates when it chose the action.
     action_reasons : callable or None
         Returns the reasons of a policy that buys in steps for buying nothing more.
+    action_propensity : Propensity or None
+        Probability of the action.
+    stop_propensity : Propensity or None
+        Probability with which a policy that buys in steps bought nothing more.
+    notes : mapping or None
+        Probabilities of the policy's notes after the latest decision, if they are known.
     reward : float or None
         Reward in money.
     outcome : int or None
@@ -137,6 +153,9 @@ class CaseRecord:
     action: int | None = None
     action_values: NDArray[np.float64] | None = field(default=None, compare=False)
     action_reasons: Reasons | None = field(default=None, repr=False, compare=False)
+    action_propensity: Propensity | None = field(default=None, compare=False)
+    stop_propensity: Propensity | None = field(default=None, compare=False)
+    notes: Notes | None = field(default=None, repr=False, compare=False)
     reward: float | None = None
     outcome: int | None = None
     seen: Observation | None = field(default=None, repr=False, compare=False)
@@ -156,13 +175,19 @@ class CaseRecord:
         """Record the policy's decision: the next purchase, or the action."""
         if decision.purpose != self.purpose:
             self.purpose, self.seen = decision.purpose, None
-        is_first = not self.steps
+        is_first, bought = not self.steps, decision.purchase_propensity
+        if bought is not None:
+            self.notes = bought.notes
         if decision.action is None or is_first:
-            self.steps.append(PurchaseStep(decision.places, decision.purpose, decision.reasons))
+            step = PurchaseStep(decision.places, decision.purpose, decision.reasons)
+            step.propensity = bought
+            self.steps.append(step)
         if decision.action is not None:
             self.status, self.action = ACTED, decision.action
             self.action_values = decision.action_values
             self.action_reasons = None if is_first else decision.reasons
+            self.action_propensity = decision.action_propensity
+            self.stop_propensity = None if is_first else bought
 
     def observe(self, bought: PurchaseResult) -> None:
         """Record the result of the purchase."""
@@ -235,6 +260,8 @@ class CaseRecord:
             else explain_reasons(
                 problem, self.action_reasons(), {features[i].name for i in self.free}
             ),
+            "action_propensity": explain_propensity(self.action_propensity, action),
+            "stop_propensity": explain_propensity(self.stop_propensity, "Buying nothing more"),
             "reward": self.reward,
             "outcome": None
             if self.outcome is None or outcomes is None
@@ -250,6 +277,9 @@ class CaseRecord:
             "looks": [_step_to_dict(step) for step in self.steps],
             "action_values": to_json_value(self.action_values),
             "action_reasons": None if self.action_reasons is None else self.action_reasons(),
+            "action_propensity": _propensity_to_list(self.action_propensity),
+            "stop_propensity": _propensity_to_list(self.stop_propensity),
+            "notes": None if self.notes is None else list(self.notes.items()),
             "reward": self.reward,
             "outcome": self.outcome,
         }
@@ -258,6 +288,7 @@ class CaseRecord:
     def from_dict(cls, plain: Mapping[str, Any]) -> CaseRecord:
         """Make a record from the output of `to_dict`."""
         values, reasons = plain["action_values"], plain.get("action_reasons")
+        notes = plain.get("notes")
         return cls(
             id=plain["id"],
             free={int(i): int(code) for i, code in plain["free"]},
@@ -268,6 +299,9 @@ class CaseRecord:
             action=plain["action"],
             action_values=None if values is None else np.array(values, dtype=np.float64),
             action_reasons=None if reasons is None else partial(dict, reasons),
+            action_propensity=_propensity_from_list(plain.get("action_propensity")),
+            stop_propensity=_propensity_from_list(plain.get("stop_propensity")),
+            notes=None if notes is None else dict(notes),
             reward=plain["reward"],
             outcome=plain["outcome"],
         )
@@ -332,6 +366,35 @@ treat was not available.'
         f"{action} has the highest estimated reward, {money(action)}; next is {best} with "
         f"{money(best)}."
     )
+
+
+def explain_propensity(propensity: Propensity | None, what: str | None) -> dict[str, Any] | None:
+    """Return the probability of a choice, its error and a sentence.
+
+    Parameters
+    ----------
+    propensity : Propensity or None
+        The probability, if it is known.
+    what : str or None
+        The choice.
+
+    Returns
+    -------
+    dict or None
+        `probability`, `error` and `words`.
+
+    Examples
+    --------
+    >>> explain_propensity(Propensity(0.5), "treat")["words"]
+    'treat had a probability of 50%, given what was known.'
+    """
+    if propensity is None or what is None:
+        return None
+    return {
+        "probability": propensity.probability,
+        "error": propensity.error,
+        "words": propensity.in_words(what),
+    }
 
 
 def reasons_in_money(scale: RewardRange, reasons: Any) -> Any:
@@ -402,6 +465,9 @@ def _explain_step(step: PurchaseStep, problem: Problem, free: Mapping[int, int])
         "reasons": None
         if step.reasons is None
         else explain_reasons(problem, step.reasons(), known),
+        "propensity": explain_propensity(
+            step.propensity, describe_purchase([features[i].name for i in step.places])
+        ),
         "values": {features[i].name: features[i].levels[code] for i, code in codes.items()},
         "costs": {} if bought is None else {features[i].name: c for i, c in bought.costs.items()},
         "unavailable": []
@@ -416,6 +482,7 @@ def _step_to_dict(step: PurchaseStep) -> dict[str, Any]:
         "places": list(step.places),
         "purpose": step.purpose,
         "reasons": None if step.reasons is None else step.reasons(),
+        "propensity": _propensity_to_list(step.propensity),
         "codes": None if bought is None else list(bought.codes.items()),
         "costs": None if bought is None else list(bought.costs.items()),
     }
@@ -431,4 +498,22 @@ def _step_from_dict(plain: Mapping[str, Any]) -> PurchaseStep:
         purpose=plain["purpose"],
         reasons=None if reasons is None else partial(dict, reasons),
         bought=bought,
+        propensity=_propensity_from_list(plain.get("propensity")),
     )
+
+
+def describe_purchase(names: Sequence[str]) -> str:
+    """Return a purchase in words, to begin a sentence.
+
+    >>> describe_purchase(["age", "income"]), describe_purchase([])
+    ('Buying age, income', 'Buying nothing')
+    """
+    return f"Buying {', '.join(names) or 'nothing'}"
+
+
+def _propensity_to_list(propensity: Propensity | None) -> list[float] | None:
+    return None if propensity is None else [propensity.probability, propensity.error]
+
+
+def _propensity_from_list(plain: Sequence[float] | None) -> Propensity | None:
+    return None if plain is None else Propensity(plain[0], plain[1])

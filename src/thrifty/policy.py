@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from operator import ge
 from types import MappingProxyType
 from typing import Any, ClassVar, final
@@ -23,6 +24,7 @@ from thrifty.errors import (
 from thrifty.fits import Fit
 from thrifty.parameters import Constraint, as_float, check_parameter, is_whole, require_instance
 from thrifty.problem import Problem
+from thrifty.propensities import Chances, Mixture, Notes, Propensity, repeated, seed_of
 from thrifty.rounds import Observation, Purchase, as_array
 from thrifty.sales import Sales
 from thrifty.seeds import Seed, policy_generator
@@ -60,6 +62,14 @@ class Policy(ABC):
     reads_price_list : bool
         True if the policy is given the current price of every feature before it buys (see
         `read_price_list`). False, the usual case, if it learns prices by paying them.
+    random_purchases, random_actions : bool
+        False if choosing a purchase or an action never draws random numbers. The choice then has
+        the probability 1, and nobody has to compute it.
+    repeatable : bool
+        False if deciding changes what the policy decides later. Then its decisions cannot be
+        repeated to estimate their probabilities.
+    action_error : float
+        Bound on the numerical error of `_action_probabilities`; 0 if they are exact.
     fits_beside : bool
         False, the default, lets the policy run each of its fits inside `update`. If you set it to
         True, `update` only prepares a fit, as `due_fit`, and you run it and hand its result to
@@ -85,6 +95,10 @@ class Policy(ABC):
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
     amounts: ClassVar[frozenset[str]] = frozenset()
     reads_price_list: ClassVar[bool] = False
+    random_purchases: ClassVar[bool] = True
+    random_actions: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = True
+    action_error: ClassVar[float] = 0.0
     fits_beside: bool = False
 
     def __init__(self, problem: Problem, *, seed: Seed = None, **parameters: Any) -> None:
@@ -247,6 +261,81 @@ class Policy(ABC):
         """
         return None
 
+    @final
+    def propensity(
+        self,
+        known: Observation,
+        choice: Any,
+        *,
+        notes: Notes | None = None,
+        available: ArrayLike | None = None,
+        seed: int | str | None = None,
+    ) -> Propensity | None:
+        """Return the probability of a choice, given what was seen and bought before in the case.
+
+        The choice may be any purchase or action, also one that the policy never makes. The state
+        of the policy at the time of the call counts, and it is not changed beyond the work that
+        `choose_features` postpones.
+
+        A policy may make private notes in its purchases (`Purchase.purpose`). They are summed out:
+        the probability depends on what was seen and bought alone. To follow a case, give each call
+        the `notes` of the call before. The product of the probabilities of all purchases and of
+        the action is then the probability of the whole case, also if the policy has learnt in
+        between.
+
+        Parameters
+        ----------
+        known : Observation
+            What is known about the round before the choice.
+        choice : Purchase, array_like of bool or int
+            A purchase, given by its mask as `choose_features` returns it, or an action. The mask
+            of an empty purchase says that nothing (more) is bought.
+        notes : mapping, optional
+            Probabilities of the policy's notes, as the previous call in the same case returned
+            them. By default `known.purpose` is certain, as it is before the first purchase.
+        available : array_like of bool, shape (A,), optional
+            True for each action that may be chosen. None means all of them.
+        seed : int or str, optional
+            Seed of the Monte Carlo estimate for a policy that does not state its probabilities, or
+            a text that stands for one, such as the id of the case. By default it follows from
+            `known` and the number of rounds.
+
+        Returns
+        -------
+        Propensity or None
+            The probability with its error, and the `notes` for the next call. None if the policy
+            does not state it and its decisions are not `repeatable`.
+
+        Examples
+        --------
+        Every action of this policy is equally likely:
+
+        >>> from thrifty.policies import Uniform
+        >>> policy = Uniform(Problem.anonymous(levels=(2,), n_actions=4))
+        >>> nothing = Observation(codes=[-1], costs=[float("nan")])
+        >>> bought_nothing = policy.propensity(nothing, [False])
+        >>> bought_nothing.probability
+        1.0
+        >>> policy.propensity(nothing, 2, notes=bought_nothing.notes).probability
+        0.25
+        >>> policy.propensity(nothing, 2, available=[True, False, True, False]).probability
+        0.5
+        """
+        self._require_observation(known)
+        notes = {known.purpose: 1.0} if notes is None else notes
+        rng = partial(_generator_of, known, self.rounds, seed)
+        if not isinstance(choice, Purchase) and is_whole(choice):
+            mask = self._every_action if available is None else self._require_available(available)
+            self._require_action(choice)
+            return self._action_propensity(known, int(choice), mask, notes, rng)
+        bought = choice if isinstance(choice, Purchase) else Purchase(choice)
+        if bought.mask.size != len(self._levels):
+            raise InvalidPurchase(
+                f"a mask of shape {bought.mask.shape} for {self.problem.n_features} features: it "
+                "must hold one entry per feature."
+            )
+        return self._purchase_propensity(known, bought.mask, notes, rng)
+
     @property
     def due_fit(self) -> Fit | None:
         """The fit that was prepared and not yet applied, or None.
@@ -325,6 +414,92 @@ class Policy(ABC):
         self, observation: Observation, action: int, reward: float, outcome: int | None
     ) -> None:
         """Learn from a validated round."""
+
+    def _purchase_probabilities(
+        self,
+        known: Observation,  # noqa: ARG002
+        mask: NDArray[np.bool_],  # noqa: ARG002
+    ) -> Iterable[tuple[Purchase, float]] | None:
+        """Return the purchases that `_choose_features(known)` may return, with probabilities.
+
+        Purchases other than that of `mask` may be left out. By default the decision is repeated
+        with other random numbers, unless it draws none.
+        """
+        return None
+
+    def _action_probabilities(
+        self,
+        observation: Observation,  # noqa: ARG002
+        available: NDArray[np.bool_],  # noqa: ARG002
+    ) -> NDArray[np.float64] | None:
+        """Return the probability of each action in `_choose_action(observation, available)`.
+
+        By default the decision is repeated with other random numbers, unless it draws none.
+        """
+        return None
+
+    def _purchase_propensity(
+        self, known: Observation, mask: NDArray[np.bool_], notes: Notes, rng: _MakeGenerator
+    ) -> Propensity | None:
+        def note_of(choice: Any) -> int | None:
+            if choice.mask is not mask:
+                sold = self._sales.sold(choice.mask, known.settled)
+                return choice.purpose if np.array_equal(sold, mask) else None
+            return int(choice.purpose)
+
+        mixture = Mixture()
+        for purpose, weight in notes.items():
+            seen = _with_purpose(known, purpose)
+            stated = self._purchase_probabilities(seen, mask)
+            if stated is not None:
+                chances = Chances(stated)
+            elif not self.random_purchases:
+                chances = Chances([(self._choose_features(seen), 1.0)])
+            elif self.repeatable:
+                chances = self._repeated(partial(self._choose_features, seen), rng)
+            else:
+                return None
+            mixture.add(weight, chances, note_of)
+        return mixture.propensity(with_notes=True)
+
+    def _action_propensity(
+        self,
+        known: Observation,
+        action: int,
+        available: NDArray[np.bool_],
+        notes: Notes,
+        rng: _MakeGenerator,
+    ) -> Propensity | None:
+        mixture = Mixture()
+        for purpose, weight in notes.items():
+            seen = _with_purpose(known, purpose)
+            stated = self._action_probabilities(seen, available)
+            if stated is not None:
+                probability = float(stated[action])
+                if len(notes) == 1 and weight == 1.0:  # the usual case
+                    return Propensity(min(1.0, probability), self.action_error)
+                chances = Chances([(action, probability)], bound=self.action_error)
+            elif not self.random_actions:
+                chances = Chances([(self._choose_action(seen, available), 1.0)])
+            elif self.repeatable:
+                chances = self._repeated(partial(self._choose_action, seen, available), rng)
+            else:
+                return None
+            mixture.add(weight, chances, lambda choice: 0 if choice == action else None)
+        return mixture.propensity(with_notes=False)
+
+    def _repeated(self, decide: Callable[[], Any], rng: _MakeGenerator) -> Chances:
+        """Return how often a decision has each result, without using the policy's generator."""
+        own = self.rng
+
+        def with_generator(other: np.random.Generator) -> Any:
+            self.rng = other
+            return decide()
+
+        try:
+            return repeated(with_generator, rng())
+        finally:
+            self.rng = own
 
     def _allowed(self, name: str) -> Constraint:
         if name not in self.allowed:
@@ -408,6 +583,19 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         return show_policy(self, self.parameters)
+
+
+_MakeGenerator = Callable[[], np.random.Generator]
+
+
+def _with_purpose(known: Observation, purpose: int) -> Observation:
+    if purpose == known.purpose:
+        return known
+    return Observation.unchecked(known.codes, known.costs, purpose)
+
+
+def _generator_of(known: Observation, rounds: int, seed: int | str | None) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed_of(known, rounds, seed)))
 
 
 def show_policy(policy: Policy, parameters: Mapping[str, Any]) -> str:

@@ -253,3 +253,63 @@ def test_a_policy_without_shadows_writes_what_it_wrote_before(tmp_path: Path) ->
     assert not any({"by", "turn", "shadows", "case_key"} & event.body.keys() for event in log)
     projection = Projection(read_spec(tmp_path / "lending.toml"))
     assert projection.panel.describe() is None
+
+
+def test_shadows_are_compared_where_their_result_is_known(tmp_path: Path) -> None:
+    """LinUCB buys everything, and the outcome tells the reward of every action."""
+
+    async def scenario(harness: EngineHarness) -> None:
+        await play(harness, 40)
+        for member in harness.projection.panel.shadows:
+            assert member.comparison is not None
+            view = member.comparison.view()
+            assert (view["method"], view["cases"], view["compared"]) == ("coverage", 40, 40)
+
+    run_with_engine(tmp_path / "store.db", scenario, path=with_shadows(tmp_path))
+    log = events_of(tmp_path / "store.db")
+    rewards = {event.case: event for event in log if event.kind == "rewarded"}
+    differences = []
+    for event in log:
+        if event.kind == OBSERVED and "action" in event.body:
+            coin = event.body["shadows"]["coin"]
+            repaid = rewards[event.case].body["outcome"] == "repaid"
+            pays = {"decline": 0.0, "approve": 120.0 if repaid else -900.0}
+            saved = 1.9  # both features cost that much, and the coin buys nothing
+            differences.append(pays[coin["action"]] - pays[event.body["action"]] + saved)
+    with closing(open_store(str(tmp_path / "store.db"), read_only=True)) as store:
+        panel = fold_log(store, store.policies.specs()[0]).panel
+        coin = panel.named("coin")
+        assert coin is not None
+        assert coin.comparison is not None
+        assert coin.comparison.sequence.mean == pytest.approx(np.mean(differences))
+
+
+def test_a_shadow_that_is_never_covered_gets_no_number(tmp_path: Path) -> None:
+    """Nobody knows what LinUCB would do beside a policy that buys nothing."""
+
+    async def scenario(harness: EngineHarness) -> None:
+        await play(harness, 10)
+        (eager,) = harness.projection.panel.shadows
+        assert eager.comparison is not None
+        view = eager.comparison.view()
+        assert (view["cases"], view["compared"], view["difference"]) == (10, 0, None)
+        assert eager.model.rounds_learnt == 0
+
+    path = with_shadows(tmp_path, policy="ucb1", shadows={"eager": "linucb"})
+    run_with_engine(tmp_path / "store.db", scenario, path=path)
+
+
+def test_without_outcomes_the_log_has_the_chance_of_the_shadows_action(tmp_path: Path) -> None:
+    """The coin acts, so each of its actions has a chance of one half."""
+
+    async def scenario(harness: EngineHarness) -> None:
+        await play(harness, 20)
+        (other,) = harness.projection.panel.shadows
+        assert other.comparison is not None
+        assert other.comparison.view()["compared"] == 19  # the first case starts the average
+
+    path = with_shadows(tmp_path, policy="uniform", shadows={"best": "ucb1"}, outcomes="")
+    run_with_engine(tmp_path / "store.db", scenario, path=path)
+    acted = [event for event in events_of(tmp_path / "store.db") if "action" in event.body]
+    assert {event.body["shadows"]["best"]["chance"] for event in acted} == {0.5}
+    require_audit(tmp_path / "store.db")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.kernels.baselines import epsilon_greedy as kernel
 from thrifty.parameters import Real
 from thrifty.policies.compiled import CompiledPolicy
+from thrifty.policies.ties import equal_chances
 from thrifty.problem import Problem
+from thrifty.propensities import one_hot
+from thrifty.rounds import Observation
 from thrifty.seeds import Seed
 
 
@@ -34,8 +40,21 @@ class EpsilonGreedy(CompiledPolicy):
     """
 
     allowed = {"epsilon": Real(0, 1)}
+    random_purchases = False
     action_draws = kernel.ACTION_DRAWS
+    _state: kernel.EpsilonGreedyState
 
     def __init__(self, problem: Problem, *, epsilon: float = 0.03, seed: Seed = None) -> None:
         super().__init__(problem, seed=seed, epsilon=epsilon)
         self._state = kernel.initial(problem.n_actions, float(epsilon))
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        del observation
+        state = self._state
+        means = state.sums / np.maximum(1, state.counts)
+        best = int(np.where(available, means, -np.inf).argmax())
+        return state.epsilon * equal_chances(available) + (1 - state.epsilon) * one_hot(
+            available.size, best
+        )

@@ -38,6 +38,7 @@ class LinUCB(CompiledPolicy):
     [1.207, 1.0]
     """
 
+    random_purchases = random_actions = False
     allowed = {"alpha": Real(0), "encoding": ENCODINGS}
 
     def __init__(

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.kernels.ncc import ncc_ucrl2 as kernel
 from thrifty.kernels.ncc.partial_states import GROWING, MAX_FEATURES
+from thrifty.kernels.ncc.sweep import SWEEP
 from thrifty.parameters import FLAG, LENGTH, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
+from thrifty.policies.ties import chances_of_last_maximum, chances_of_maximum, equal_chances
 from thrifty.problem import Problem
+from thrifty.rounds import Observation
 from thrifty.seeds import Seed
 
 
@@ -95,6 +101,7 @@ class NCCUCRL2(CompiledPolicy):
         "observed_range": FLAG,
     }
     amounts = frozenset({"cost_range"})
+    random_purchases = False
     action_draws = kernel.ACTION_DRAWS
     growing = frozenset(f"tables.{name}" for name in GROWING)
     _state: kernel.NCCUCRL2State
@@ -249,6 +256,17 @@ class NCCUCRL2(CompiledPolicy):
             observed_range=True,
             seed=seed,
         )
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        if observation.purpose == SWEEP:
+            return equal_chances(available)
+        values = self._action_values(observation)
+        assert values is not None
+        if self._state.bounds.last_tie:
+            return chances_of_last_maximum(values, available)
+        return chances_of_maximum(values, available)
 
     def _grow(self) -> None:
         self._state = kernel.grow(self._state)

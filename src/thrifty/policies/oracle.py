@@ -33,6 +33,8 @@ class Oracle(CompiledPolicy):
     [True]
     """
 
+    random_purchases = random_actions = False
+
     def __init__(self, problem: Problem, *, truth: Truth, seed: Seed = None) -> None:
         super().__init__(problem, seed=seed)
         theirs = (truth.levels.tolist(), truth.rewards.shape[1])

@@ -73,6 +73,7 @@ class PlanPolicy(Policy):
     """
 
     stepwise = True
+    random_purchases = random_actions = False
     allowed = {"plan": _PlanConstraint()}
 
     def __init__(

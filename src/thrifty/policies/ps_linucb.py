@@ -37,6 +37,7 @@ class PSLinUCB(CompiledPolicy):
     [True]
     """
 
+    random_purchases = random_actions = False
     allowed = {"alpha": Real(0), "omega": LENGTH, "delta": Real(0), "encoding": ENCODINGS}
 
     def __init__(

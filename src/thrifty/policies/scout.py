@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.kernels.scout import chances as chances_kernel
 from thrifty.kernels.scout import steps as kernel
 from thrifty.kernels.scout.state import ScoutState, initial
+from thrifty.kernels.shared.largest_beta import ERROR
 from thrifty.parameters import FLAG, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit
+from thrifty.policies.random_subsets import chance_of_subset, sold
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
@@ -82,6 +85,7 @@ class Scout(CompiledPolicy):
     amounts = frozenset({"budget"})
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
+    action_error = ERROR
     added = frozenset(
         {
             "comparison.masks",
@@ -111,6 +115,8 @@ class Scout(CompiledPolicy):
         super().__init__(problem, seed=seed, **limits)
         require_masks_fit(problem, MAX_FEATURES, "Scout")
         self._state = initial(problem.levels, problem.n_actions, **self.parameters)
+        numbers = self._sales.bundles
+        self._bundles = [_as_set(numbers == k) for k in range(int(numbers.max()) + 1)]
 
     @property
     def events(self) -> tuple[ScoutEvent, ...]:
@@ -160,6 +166,42 @@ class Scout(CompiledPolicy):
             worth,
             np.exp(state.weights.log[candidates]),
         )
+
+    def _purchase_probabilities(
+        self, known: Observation, mask: NDArray[np.bool_]
+    ) -> list[tuple[Purchase, float]]:
+        chances, whole = np.empty(len(KINDS)), np.empty((2, len(KINDS)), np.int64)
+        argument, (purposes, bought) = self._steps.argument, whole
+        kept = chances_kernel.kinds_of_rounds(argument, known.codes, chances, purposes, bought)
+        settled, sought = _as_set(known.settled), _as_set(mask)
+        bundles = [bundle & ~settled for bundle in self._bundles]
+        rows = zip(chances.tolist(), *whole.tolist(), strict=True)
+        found = []
+        for kind, (chance, purpose, features) in enumerate(rows):
+            if chance > 0.0:
+                kept_too = kept if kind == kernel.PROBE else 0
+                is_wide = kind in (kernel.EXPLORE, kernel.PROBE)
+                if is_wide and features.bit_count() > self._state.limits.features:
+                    most = self._state.limits.features
+                    chance *= chance_of_subset(sought, features, kept_too, most, bundles)
+                elif sold(features & ~settled, bundles) != sought:
+                    continue
+                found.append((Purchase.unchecked(mask, purpose), chance))
+        return found
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        chances = np.empty(available.size)
+        chances_kernel.chances_of_actions(
+            self._steps.argument, observation.codes, available, observation.purpose, chances
+        )
+        return chances
+
+
+def _as_set(mask: NDArray[np.bool_]) -> int:
+    """Return a mask as a whole number; the first feature is the highest bit."""
+    return int.from_bytes(np.packbits(mask).tobytes()) >> (-mask.size % 8)
 
 
 def _set_in_use(state: ScoutState, purpose: int) -> int:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from thrifty.kernels.ncc import sim_oos as kernel
 from thrifty.kernels.ncc.partial_states import GROWING, MAX_FEATURES
+from thrifty.kernels.ncc.sweep import SWEEP
 from thrifty.kernels.runtime import single_call
 from thrifty.parameters import FLAG, Real
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit, require_prices
+from thrifty.policies.ties import chances_of_last_maximum, equal_chances
 from thrifty.problem import Problem
+from thrifty.propensities import one_hot
+from thrifty.rounds import Observation
 from thrifty.seeds import Seed
 
 
@@ -47,6 +52,7 @@ class SimOOS(CompiledPolicy):
 
     allowed = {"delta": Real(0, 1, open=True), "simplex": FLAG}
     reads_price_list = True
+    random_purchases = False
     action_draws = kernel.ACTION_DRAWS
     growing = frozenset({"planned_pulls", "planned_sums", *(f"tables.{name}" for name in GROWING)})
     _state: kernel.SimOOSState
@@ -77,6 +83,18 @@ class SimOOS(CompiledPolicy):
         single_call.read_prices(
             steps.read_prices, steps.state, require_prices(self.problem, prices)
         )
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        if observation.purpose == SWEEP:
+            return equal_chances(available)
+        values = self._action_values(observation)
+        assert values is not None
+        first = int(np.where(available, values, -np.inf).argmax())
+        if np.isinf(values[first]):
+            return one_hot(values.size, first)
+        return chances_of_last_maximum(values, available)
 
     def _grow(self) -> None:
         self._state = kernel.grow(self._state)

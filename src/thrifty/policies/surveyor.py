@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from thrifty.plans.steps import Step
 from thrifty.plans.tree import ActionRule, Leaf, PlanTree, walk
 from thrifty.policy import Policy
 from thrifty.problem import Problem
+from thrifty.propensities import one_hot
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 from thrifty.surveyor.budget import Account, CheaperPlans, budget_status, ladder_leaves
@@ -412,9 +413,46 @@ class Surveyor(Policy):
                 return Purchase.unchecked(unknown, EXPLORE)
         if self._steps is None or known.purpose in (EXPLORE, CAUTION):
             return Purchase.unchecked(nothing, known.purpose)
-        purpose = known.purpose or self._purpose_of_plan()
-        nothing[list(self._plan_of(purpose)[1].follow(known)[1])] = True
-        return Purchase.unchecked(nothing, purpose)
+        return self._follow(known, known.purpose or self._purpose_of_plan())
+
+    def _purchase_probabilities(
+        self, known: Observation, mask: Bools
+    ) -> Iterable[tuple[Purchase, float]]:
+        del mask  # there are few purchases
+        free = known.free if self._free is None else self._free
+        nothing, explore = np.zeros(known.codes.size, np.bool_), 0.0
+        unknown = ~known.settled & ~free
+        if np.isnan(known.costs).all():
+            if self.is_cautious:
+                return [(Purchase.unchecked(nothing, CAUTION), 1.0)]
+            if unknown.any():
+                explore = min(1.0, self.exploring_rate)
+        exploring = (Purchase.unchecked(unknown, EXPLORE), explore)
+        if self._steps is None or known.purpose in (EXPLORE, CAUTION):
+            return [exploring, (Purchase.unchecked(nothing, known.purpose), 1 - explore)]
+        plans = [(known.purpose, 1.0)] if known.purpose else self._purposes_of_plans()
+        return [exploring, *((self._follow(known, z), (1 - explore) * p) for z, p in plans)]
+
+    def _action_probabilities(self, observation: Observation, available: Bools) -> Floats:
+        values = np.where(available, self._values(observation), -np.inf)
+        if observation.purpose != EXPLORE:
+            return one_hot(values.size, int(values.argmax()))
+        return self._action_chances(observation, values)
+
+    def _follow(self, known: Observation, purpose: int) -> Purchase:
+        """Return the purchase by which a plan goes on."""
+        mask = np.zeros(known.codes.size, np.bool_)
+        mask[list(self._plan_of(purpose)[1].follow(known)[1])] = True
+        return Purchase.unchecked(mask, purpose)
+
+    def _purposes_of_plans(self) -> list[tuple[int, float]]:
+        """Return the purposes that `_purpose_of_plan` may return, each with its probability."""
+        if self.account is None or self._cheaper is None:
+            return [(FOLLOW, 1.0)]
+        return [
+            (FOLLOW if place is None else FOLLOW_CHEAPER + place, chance)
+            for place, chance in self._cheaper.chances(self.account)
+        ]
 
     def _purpose_of_plan(self) -> int:
         """Return the purpose that says which plan is followed in a new case."""

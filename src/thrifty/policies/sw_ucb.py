@@ -38,6 +38,7 @@ class SWUCB(CompiledPolicy):
     [0.186, inf]
     """
 
+    random_purchases = random_actions = False
     allowed = {"alpha": Real(0), "tau": LENGTH}
 
     def __init__(

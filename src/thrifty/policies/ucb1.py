@@ -34,6 +34,7 @@ class UCB1(CompiledPolicy):
     [0.645, 0.956]
     """
 
+    random_purchases = random_actions = False
     allowed = {"alpha": Real(0)}
 
     def __init__(self, problem: Problem, *, alpha: float = 0.6, seed: Seed = None) -> None:

@@ -28,6 +28,7 @@ from thrifty.service.fit_events import digest, fit_number, fit_owner, fit_result
 from thrifty.service.model import Model
 from thrifty.service.panel import LearntCase, Panel
 from thrifty.service.projection import Projection
+from thrifty.service.propensity_bodies import PROPENSITY
 from thrifty.service.snapshots import restore_snapshot
 from thrifty.service.stores.base import Store
 from thrifty.specification import PolicySpec
@@ -325,7 +326,13 @@ class _Auditor:
             return _invalid(event, error)
 
     def _decide(self, panel: Panel, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
-        """Repeat a decision."""
+        """Repeat a decision, as far as the release that made it described it."""
+        again = self._repeat(panel, event, earlier)
+        if PROPENSITY in event.body:
+            return again
+        return {name: value for name, value in again.items() if name != PROPENSITY}
+
+    def _repeat(self, panel: Panel, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
         spec, body = self.spec, event.body
         if event.kind == PROMOTED:
             return panel_changes.better_body(panel) or {"policy": panel.acting.name}

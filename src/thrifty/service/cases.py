@@ -27,6 +27,7 @@ from thrifty.service.events import (
 )
 from thrifty.service.imagined import ImaginedCase
 from thrifty.service.panel import LearntCase, ShadowCase
+from thrifty.service.propensity_bodies import ACTION, BUY, logged_propensity
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +272,8 @@ class CaseState:
             places=tuple(map(self.problem.feature_index, body.get("buy", ()))),
             purpose=body.get("purpose", self.record.purpose),
             action=None if action is None else self.problem.action_index(action),
+            purchase_propensity=logged_propensity(body, BUY),
+            action_propensity=logged_propensity(body, ACTION),
         )
 
     def _reward(self, event: Event) -> None:

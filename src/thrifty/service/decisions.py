@@ -13,6 +13,7 @@ from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_r
 from thrifty.case_record import Decision, PurchaseResult
 from thrifty.errors import RoundClosed
 from thrifty.json_values import to_json_value
+from thrifty.propensities import Notes
 from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, CaseState, Reward
 from thrifty.service.events import (
@@ -32,6 +33,7 @@ from thrifty.service.events import (
 from thrifty.service.imagined import imagine
 from thrifty.service.model import Model, reasons_as_json
 from thrifty.service.panel import Member, Panel
+from thrifty.service.propensity_bodies import propensity_body
 from thrifty.specification import PolicySpec
 
 Values = Mapping[str, str | float | None]
@@ -119,13 +121,15 @@ def opening_body(
         **_purchase_body(spec, decider.model, decision.places, decision),
         "deadline": _deadline(spec, at),
         **({} if decision.action is None else _action_body(spec, decision)),
+        **propensity_body(decision),
         **_fits_body(panel),
     }
     if new.case_key is not None:
         body["case_key"] = new.case_key
     if not panel.is_plain:
         body |= {"turn": panel.turn, "by": decider.name}
-        body |= _shadows_body(spec, panel, decider, case, known, available, decision)
+        situation = _Situation(case, known, available)
+        body |= _shadows_body(spec, panel, decider, situation, decision)
     return body
 
 
@@ -178,8 +182,10 @@ def next_decision(
     """Return the decision in the body of an observation."""
     record, allowed = case.record, action_mask(spec.problem, available)
     decider = panel.named(case.decider) or panel.acting
-    known = _known_to(decider, case, bought)
-    decision = decider.model.decide(known, step=len(record.steps), available=allowed, case=case.id)
+    known, notes = _known_to(decider, case, bought)
+    decision = decider.model.decide(
+        known, step=len(record.steps), available=allowed, case=case.id, notes=notes
+    )
     if decision.action is None:
         owned = [*record.owned(), *bought.codes]
         body = _purchase_body(spec, decider.model, decision.places, decision, owned)
@@ -190,27 +196,46 @@ def next_decision(
         if decision.reasons is not None:
             body["reasons"] = reasons_as_json(decision)
     if not panel.is_plain:
+        situation = _Situation(case.id, known, allowed, notes)
         body |= {"by": decider.name}
-        body |= _shadows_body(spec, panel, decider, case.id, known, allowed, decision)
-    return {**body, "deadline": case.deadline, **_fits_body(panel)}
+        body |= _shadows_body(spec, panel, decider, situation, decision)
+    return {**body, "deadline": case.deadline, **propensity_body(decision), **_fits_body(panel)}
 
 
-def _known_to(decider: Member, case: CaseState, bought: PurchaseResult) -> Observation:
+@dataclass(frozen=True, slots=True)
+class _Situation:
+    """What a policy decides about.
+
+    Parameters
+    ----------
+    case : str
+        Id of the case.
+    known : Observation
+        What is known about it.
+    available : array of bool, optional
+        Actions to choose from; None means all.
+    notes : mapping, optional
+        Probabilities of the policy's notes; None before its first decision.
+    """
+
+    case: str
+    known: Observation
+    available: NDArray[np.bool_] | None
+    notes: Notes | None = None
+
+
+def _known_to(
+    decider: Member, case: CaseState, bought: PurchaseResult
+) -> tuple[Observation, Notes | None]:
     """Return what is known about a case, without the notes of a policy that has left."""
     known = case.record.observation_after(case.problem.n_features, bought)
     if case.decider in (None, decider.name):
-        return known
-    return Observation.unchecked(known.codes, known.costs, 0)
+        return known, case.record.notes
+    return Observation.unchecked(known.codes, known.costs, 0), None
 
 
 def _shadows_body(
-    spec: PolicySpec,
-    panel: Panel,
-    decider: Member,
-    case: str,
-    known: Observation,
-    available: NDArray[np.bool_] | None,
-    decision: Decision,
+    spec: PolicySpec, panel: Panel, decider: Member, situation: _Situation, decision: Decision
 ) -> dict[str, Any]:
     """Return what the other policies of a panel would have done, once a case has its action."""
     if decision.action is None or len(panel.members) == 1:
@@ -218,9 +243,30 @@ def _shadows_body(
     shadows = {}
     for member in panel.members:
         if member is not decider:
-            imagined = imagine(member.model, case, known, available)
-            shadows[member.name] = imagined.to_body(spec.problem)
+            imagined = imagine(member.model, situation.case, situation.known, situation.available)
+            body = imagined.to_body(spec.problem)
+            if imagined.action is not None and spec.problem.outcomes is None:
+                body["chance"] = _chance(decider, situation, decision, imagined.action)
+            shadows[member.name] = body
     return {"shadows": shadows}
+
+
+def _chance(
+    decider: Member, situation: _Situation, decision: Decision, action: int
+) -> float | None:
+    """Return the probability with which a policy takes an action; None if it cannot say it."""
+    if action == decision.action:
+        found = decision.action_propensity
+        return None if found is None else found.probability
+    if not decider.model.policy.random_actions:
+        return 0.0
+    asked = decision.purchase_propensity
+    notes = situation.notes if asked is None else asked.notes
+    seed = f"{situation.case}/{action}"
+    found = decider.model.propensity(
+        situation.known, action, notes=notes, available=situation.available, seed=seed
+    )
+    return None if found is None else found.probability
 
 
 def reward(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from thrifty.service.events import (
     Event,
     Position,
 )
+from thrifty.service.propensity_bodies import ACTION, BUY, logged_propensity
 from thrifty.service.stores.base import Store
 from thrifty.specification import DEFAULT_TENANT
 
@@ -39,6 +40,10 @@ SCHEMA: dict[str, Any] = {
     "expected_price": pl.Float64,
     "unavailable": pl.List(pl.String),
     "action": pl.String,
+    "buy_probability": pl.Float64,
+    "buy_probability_error": pl.Float64,
+    "action_probability": pl.Float64,
+    "action_probability_error": pl.Float64,
     "spend": pl.Float64,
     "reward": pl.Float64,
     "outcome": pl.String,
@@ -49,8 +54,11 @@ SCHEMA: dict[str, Any] = {
 """Columns of the file, which has one row for each event.
 
 `step` numbers the events of a case. `buy` and `expected_price` describe the purchase that an event
-asks for; `spend` and `unavailable` the purchase that it reports. `reward` was learnt where `learnt`
-is true. `body` is the whole content of the event, as JSON.
+asks for; `spend` and `unavailable` the purchase that it reports. `buy_probability` is that of the
+purchase, or of buying nothing (more), where the policy was asked; `action_probability` that of the
+action. Their errors are 0 where they are exact. In the events of earlier releases they are null.
+The product of all of them in a case is the probability of its decisions. `reward` was learnt where
+`learnt` is true. `body` is the whole content of the event, as JSON.
 """
 _REQUIRED = frozenset(
     ("transaction", "seq", "at", "tenant", "policy", "case", "step", "kind", "basis", "body")
@@ -87,6 +95,7 @@ def _row(event: Event) -> dict[str, Any]:
         "expected_price": body.get("price") if buy else None,
         "unavailable": body.get("unavailable"),
         "action": body.get("action"),
+        **_probabilities(body),
         "spend": sum(body["costs"].values()) if event.kind == OBSERVED else None,
         "reward": body.get("reward"),
         "outcome": body.get("outcome"),
@@ -94,6 +103,15 @@ def _row(event: Event) -> dict[str, Any]:
         "learnt": settled or use in (LEARNT, LATE_LEARNT),
         "body": compact_json(body),
     }
+
+
+def _probabilities(body: Mapping[str, Any]) -> dict[str, float | None]:
+    columns: dict[str, float | None] = {}
+    for name in (BUY, ACTION):
+        found = logged_propensity(body, name)
+        columns[f"{name}_probability"] = None if found is None else found.probability
+        columns[f"{name}_probability_error"] = None if found is None else found.error
+    return columns
 
 
 def exported_events(path: Path, policy: str, tenant: str = DEFAULT_TENANT) -> Iterator[Event]:

@@ -93,7 +93,9 @@ def imagine(
     places: tuple[int, ...] = ()
     while record.action is None:
         seen = record.observation(n)
-        decision = model.decide(seen, step=len(record.steps), available=available, case=case)
+        decision = model.decide(
+            seen, step=len(record.steps), available=available, case=case, record=False
+        )
         places += decision.places
         missing = tuple(i for i in decision.places if not is_paid[i])
         if missing:

@@ -47,6 +47,7 @@ class Model(Decider):
         self.rounds_learnt = self.fits_applied = 0
         self._paid = np.zeros((2, spec.problem.n_features))  # sums and counts of the costs
         super().__init__(_policy(spec))
+        self.records_propensities = True
         self._refresh()
 
     def learn(

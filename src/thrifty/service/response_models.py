@@ -57,6 +57,14 @@ class AbandonResponse(TypedDict):
     status: str
 
 
+class PropensityView(TypedDict):
+    """The probability of a choice, given what was seen and bought before, and in words."""
+
+    probability: float
+    error: float
+    words: str
+
+
 class StepView(TypedDict):
     """One purchase of a case and its result."""
 
@@ -66,6 +74,7 @@ class StepView(TypedDict):
     costs: dict[str, float]
     unavailable: list[str]
     reasons: Any
+    propensity: PropensityView | None
 
 
 class RewardView(TypedDict):
@@ -86,6 +95,8 @@ class Explanation(TypedDict):
     action_values: dict[str, float | None] | None
     action_why: str | None
     action_reasons: Any
+    action_propensity: PropensityView | None
+    stop_propensity: PropensityView | None
 
 
 class HistoryEntry(TypedDict):

@@ -9,7 +9,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, cast
 
-from thrifty.case_record import action_values_in_money, explain_action, explain_reasons
+from thrifty.case_record import (
+    action_values_in_money,
+    describe_purchase,
+    explain_action,
+    explain_propensity,
+    explain_reasons,
+)
 from thrifty.json_values import to_json_value
 from thrifty.plans.files import plan_from_dict
 from thrifty.plans.outline import plan_outline
@@ -26,6 +32,7 @@ from thrifty.service.events import (
 )
 from thrifty.service.panel import Panel
 from thrifty.service.projection import Projection
+from thrifty.service.propensity_bodies import ACTION, BUY, logged_propensity
 from thrifty.service.response_models import (
     AbandonResponse,
     ActivityResponse,
@@ -35,6 +42,7 @@ from thrifty.service.response_models import (
     Notice,
     PolicyResponse,
     PromotionResponse,
+    PropensityView,
     RewardResponse,
     RewardView,
     ShadowView,
@@ -120,6 +128,7 @@ def _steps(spec: PolicySpec, case: CaseState) -> list[StepView]:
             "reasons": explain_reasons(
                 spec.problem, event.body["reasons"], case.opened.body["free"]
             ),
+            "propensity": _propensity(event.body, BUY, describe_purchase(event.body["buy"])),
         }
         for event, result in zip(requests, results, strict=True)
     ]
@@ -159,7 +168,16 @@ def _explain(spec: PolicySpec, case: CaseState) -> Explanation:
         "action_reasons": None
         if acted is None or acted is case.opened
         else explain_reasons(spec.problem, acted.body.get("reasons"), case.opened.body["free"]),
+        "action_propensity": None if acted is None else _propensity(acted.body, ACTION, action),
+        "stop_propensity": None
+        if acted is None or acted is case.opened
+        else _propensity(acted.body, BUY, "Buying nothing more"),
     }
+
+
+def _propensity(body: Mapping[str, Any], name: str, what: str | None) -> PropensityView | None:
+    found = explain_propensity(logged_propensity(body, name), what)
+    return None if found is None else cast(PropensityView, found)
 
 
 def _learnt_before(event: Event) -> int | None:

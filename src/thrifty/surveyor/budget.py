@@ -197,8 +197,27 @@ class CheaperPlans:
             Position of one of these plans; None for the plan.
         """
         mix = self.mix(account)
-        chosen = mix.dear if mix.share > 0 and draw() < mix.share else mix.cheap
-        return None if chosen == len(self.trees) else chosen
+        return self._chosen(mix.dear if mix.share > 0 and draw() < mix.share else mix.cheap)
+
+    def chances(self, account: Account) -> list[tuple[int | None, float]]:
+        """Return the results of `choose`, each with its probability.
+
+        Parameters
+        ----------
+        account : Account
+            What was spent.
+
+        Returns
+        -------
+        list of (int or None, float)
+            Positions and probabilities.
+        """
+        mix = self.mix(account)
+        share = min(1.0, max(0.0, mix.share))
+        return [(self._chosen(mix.dear), share), (self._chosen(mix.cheap), 1 - share)]
+
+    def _chosen(self, place: int) -> int | None:
+        return None if place == len(self.trees) else place
 
     def mix(self, account: Account) -> Mix:
         """Return the two plans that are followed at present, and the shadow price.
