@@ -2,7 +2,8 @@
 
 Complete cases on 32 connections, with every event written to disk. The load generator shares the
 machine's cores with the service. Some cases are never finished, so that their deadline ends them.
-With --policy surveyor, models are fitted in another process meanwhile.
+With --policy surveyor, models are fitted in another process meanwhile. With --shadows, services
+without and with two shadows are loaded in turn, and the ratio of their throughputs is printed.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ import tempfile
 import time
 from array import array
 from pathlib import Path
+from statistics import median
 
 import uvloop
 
-from benchmarks.kills import LEVELS, POLICIES, end, repaid, start
+from benchmarks.kills import LEVELS, POLICIES, end, repaid, start, write_policy
 from benchmarks.load import CaseSource, Tally, connect, traffic
 from benchmarks.soak import fetch
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
+ROUNDS = 3
+MAX_RATIO = 1.67
+"""Two shadows may take 40% of the throughput: 1 / 0.6."""
 
 
 def memory(pid: int) -> float:
@@ -45,8 +50,10 @@ async def open_unfinished(port: int, count: int) -> None:
     line.transport.close()
 
 
-async def measure(port: int, pid: int, source: CaseSource, requests: int, connections: int) -> None:
-    """Load the service in ten parts, and print the times of each."""
+async def measure(
+    port: int, pid: int, source: CaseSource, requests: int, connections: int
+) -> float:
+    """Load the service in ten parts, print the times of each, and return requests a second."""
     part, all_seconds = requests // 10, array("d")
     whole = time.perf_counter()
     await traffic(
@@ -85,6 +92,7 @@ async def measure(port: int, pid: int, source: CaseSource, requests: int, connec
         f"p99 {1e3 * took[int(0.99 * len(took))]:.1f} ms, p99.9 "
         f"{1e3 * took[int(0.999 * len(took))]:.1f} ms"
     )
+    return len(took) / seconds
 
 
 def _light() -> Tally:
@@ -97,23 +105,42 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--policy", choices=sorted(POLICIES), default="scout")
+    parser.add_argument("--shadows", action="store_true", help="compare with two shadows beside it")
     options = parser.parse_args()
+    if not options.shadows:
+        load_service(options.policy, options.requests, options.connections)
+        return 0
+    rates: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(ROUNDS):
+        for shadows in rates:
+            print(f"{'two shadows' if shadows else 'no shadows'}:")
+            rate = load_service(
+                options.policy, options.requests, options.connections, shadows=shadows
+            )
+            rates[shadows].append(rate)
+    ratio = median(rates[False]) / median(rates[True])
+    print(f"without shadows {ratio:.2f} times as many requests a second (limit {MAX_RATIO})")
+    return int(ratio > MAX_RATIO)
+
+
+def load_service(policy: str, requests: int, connections: int, *, shadows: bool = False) -> float:
+    """Start a service, load it, and return the requests a second."""
     source = CaseSource(LEVELS)
-    if options.policy == "surveyor":
+    if policy == "surveyor":
         source.reward = repaid
     with tempfile.TemporaryDirectory() as folder:
-        policy, store = Path(folder) / "policy.toml", Path(folder) / "store.db"
-        policy.write_text(POLICIES[options.policy] + '[reward_rule]\ndeadline = "20s"\n')
+        text = POLICIES[policy] + '[reward_rule]\ndeadline = "20s"\n'
+        path, store = write_policy(Path(folder), text, shadows=shadows), Path(folder) / "store.db"
         begun = time.perf_counter()
-        process, port = start(policy, store)
+        process, port = start(path, store)
         print(f"from the command until it listens: {time.perf_counter() - begun:.2f} s")
         try:
-            uvloop.run(measure(port, process.pid, source, options.requests, options.connections))
+            rate = uvloop.run(measure(port, process.pid, source, requests, connections))
             counts = fetch(port, "/v1/policies/lending")["counts"]
             print(f"fits used: {counts.get('fitted', 0)}")
         finally:
             end(process)
-    return 0
+    return rate
 
 
 if __name__ == "__main__":
