@@ -1,17 +1,23 @@
 """A shadow takes over, gives back, and decides a share of the cases."""
 
+import asyncio
 import random
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from service.engines import EngineHarness, read_spec, run_with_engine
+from in_process import thrifty
+from postgres_server import PostgresServer
+from service.engines import QUICK, Clock, EngineHarness, read_spec, run_with_engine
 from service.shadow_files import play, with_shadows, write
 from service.test_shadows import events_of
+from small_service import run_apart, served
+from thrifty.client import Client
 from thrifty.errors import InvalidSpec, KeyReused, OutOfTurn, UnknownName
 from thrifty.service.audit import audit, fold_log
 from thrifty.service.decisions import NewCase
+from thrifty.service.engine import Engine
 from thrifty.service.events import DEMOTED, OPENED, PROMOTED, START, Event
 from thrifty.service.stores import open_store
 
@@ -238,3 +244,65 @@ def test_the_audit_names_a_promotion_without_reason(tmp_path: Path) -> None:
         found = audit(store, store.policies.specs()[0]).difference
         assert found is not None
         assert (found.what, found.logged, found.computed) == ("policy", "greedy", "coin")
+
+
+def test_replicas_agree(postgres: PostgresServer, tmp_path: Path) -> None:
+    """Cases are decided at two replicas while a shadow is promoted and the traffic changes."""
+    address = postgres.new_database()
+    spec = read_spec(with_shadows(tmp_path, more="traffic = 0.3"))
+
+    async def run() -> None:
+        clock = Clock()
+        engines = [Engine(open_store(address), [spec], QUICK, clock) for _ in range(2)]
+        for engine in engines:
+            await engine.start()
+        try:
+            one, other = (EngineHarness(engine, clock) for engine in engines)
+            await asyncio.gather(play(one, 10, seed=1), play(other, 10, seed=2))
+            await other.promote("careful")
+            await asyncio.gather(play(one, 10, seed=3), play(other, 10, seed=4))
+            await one.demote()
+            await asyncio.gather(play(one, 5, seed=5), play(other, 5, seed=6))
+            await one.settled()
+            await other.settled()
+            assert one.projection.panel.turn == 3
+            assert one.projection.digest() == other.projection.digest()
+        finally:
+            for engine in engines:
+                await engine.stop()
+
+    run_apart(run())
+    require_audit(address)
+
+
+def test_the_commands_promote_and_demote(tmp_path: Path) -> None:
+    path = with_shadows(tmp_path, more="traffic = 0.25")
+    with served(path, "--store", tmp_path / "store.db") as service:
+        promoted = thrifty("promote", "lending", "coin", "--url", service.url)
+        assert promoted.stdout == ("coin acts for lending from now on; lending is a shadow.\n"), (
+            promoted.stderr
+        )
+        unknown = thrifty("promote", "lending", "nobody", "--url", service.url)
+        assert unknown.returncode == 2
+        assert "lending has no shadow 'nobody': its shadows are" in unknown.stderr
+        with Client(service.url, "lending") as client:
+            case = client.ask(free={"age": "old"}, case_key="customer 1")
+            assert client.explain(case)["decided_by"] in ("coin", "careful", "lending")
+            status = client.status("lending")
+            assert status["acting"] == "coin"
+            assert {shadow["name"] for shadow in status["shadows"]} == {"lending", "careful"}
+        demoted = thrifty("demote", "lending", "--url", service.url)
+        assert demoted.stdout == "lending acts for lending again; coin is a shadow.\n"
+        again = thrifty("demote", "lending", "--url", service.url)
+        assert again.returncode == 2
+        assert "there is nothing to go back to" in again.stderr
+
+
+def test_a_service_refuses_a_changed_shadow_before_it_listens(tmp_path: Path) -> None:
+    path, store = with_shadows(tmp_path), str(tmp_path / "store.db")
+    with served(path, "--store", store):
+        pass
+    changed = with_shadows(tmp_path, shadows={"careful": "uniform"})
+    done = thrifty("serve", str(changed), "--store", store, "--port", "0")
+    assert done.returncode == 2
+    assert "had a shadow 'careful' with another specification" in done.stderr

@@ -112,6 +112,11 @@ class Engine:
         self.position = min(positions, default=Position())
         self._last: Event | None = None
         self._catch_up()
+        for spec in specs:  # now, because a refusal is clearer before the service listens
+            self._shadows_event(spec)
+        for served in self._served.values():
+            for member in served.projection.panel.shadows:
+                smoke_test(member.spec)
         patience = 0.0 if store.exclusive else settings.patience
         self._committer = Committer(store.log, self._on_written, self._on_failure, patience)
 
@@ -405,12 +410,17 @@ class Engine:
         """Give a policy the shadows of its file, and wait until it has them."""
         projection = self._served[spec.tenant, spec.name].projection
         for _ in range(_MAX_ATTEMPTS):
-            panel = await self._newest_panel(projection)
-            info = RequestInfo(self.clock())
-            event = panel_changes.declare(projection.spec, panel, spec.shadows, info)
+            await self._newest_panel(projection)
+            event = self._shadows_event(spec)
             if event is None:
                 return
             await self._committer.append(event)
+
+    def _shadows_event(self, spec: PolicySpec) -> Event | None:
+        """Return the event that a file with other shadows than those of the log needs."""
+        projection = self._served[spec.tenant, spec.name].projection
+        info = RequestInfo(self.clock())
+        return panel_changes.declare(projection.spec, projection.panel, spec.shadows, info)
 
     async def _newest_panel(self, projection: Projection) -> Panel:
         """Return a panel once all changes of its members that are in the log are applied."""
