@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any
@@ -284,6 +284,65 @@ def _require_codes_and_costs(codes: NDArray[Any], costs: NDArray[Any]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class RunPropensities:
+    """The probabilities of the decisions of T rounds (see `Policy.propensity`).
+
+    Their product in a round is the probability of all decisions of the round. Errors are 0 where
+    the probabilities are exact. A probability that the policy cannot say is nan.
+
+    Parameters
+    ----------
+    purchases : array of float, shape (T,)
+        Probability of the purchases of each round, in all of their steps.
+    purchase_errors : array of float, shape (T,)
+        Their errors.
+    actions : array of float, shape (T,)
+        Probability of the action of each round, given the purchases.
+    action_errors : array of float, shape (T,)
+        Their errors.
+    """
+
+    purchases: NDArray[np.float64]
+    purchase_errors: NDArray[np.float64]
+    actions: NDArray[np.float64]
+    action_errors: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...]) -> RunPropensities:
+        """Return arrays to fill.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of each array.
+
+        Returns
+        -------
+        RunPropensities
+            Zeros.
+        """
+        return cls(*(np.zeros(shape) for _ in range(4)))
+
+    def __getitem__(self, k: int) -> RunPropensities:
+        return RunPropensities(*(array[k] for array in self._arrays))
+
+    def fill(self, other: RunPropensities) -> None:
+        """Copy the arrays of another record into these.
+
+        Parameters
+        ----------
+        other : RunPropensities
+            Arrays of the same shape.
+        """
+        for own, theirs in zip(self._arrays, other._arrays, strict=True):
+            own[...] = theirs
+
+    @property
+    def _arrays(self) -> tuple[NDArray[np.float64], ...]:
+        return self.purchases, self.purchase_errors, self.actions, self.action_errors
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """The arrays of T rounds, as `play` returns them.
 
@@ -297,6 +356,8 @@ class Run:
         Rewards in [0, 1].
     costs : array of float, shape (T,)
         Total cost of the features bought in each round.
+    propensities : RunPropensities, optional
+        Probabilities of the decisions, if they were asked for.
 
     Examples
     --------
@@ -309,6 +370,7 @@ class Run:
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]
     costs: NDArray[np.float64]
+    propensities: RunPropensities | None = field(default=None, kw_only=True)
 
     @property
     def gains(self) -> NDArray[np.float64]:
@@ -340,6 +402,8 @@ class Runs(Run):
         Total cost of the features bought in each round.
     seeds : tuple of int
         The seeds, in the order of the first axis.
+    propensities : RunPropensities, optional
+        Probabilities of the decisions, if they were asked for; each array has shape (S, T).
     """
 
     seeds: tuple[int, ...]
@@ -348,7 +412,9 @@ class Runs(Run):
         return len(self.seeds)
 
     def __getitem__(self, k: int) -> Run:
-        return Run(self.observed[k], self.actions[k], self.rewards[k], self.costs[k])
+        propensities = None if self.propensities is None else self.propensities[k]
+        arrays = self.observed[k], self.actions[k], self.rewards[k], self.costs[k]
+        return Run(*arrays, propensities=propensities)
 
     def __iter__(self) -> Iterator[Run]:
         return (self[k] for k in range(len(self)))

@@ -20,7 +20,7 @@ from thrifty.policies.compiled import CompiledPolicy, Record
 from thrifty.policies.plan import sample_plan
 from thrifty.policies.registry import make_policy, policy_maker, policy_named, require_parameters
 from thrifty.policy import Policy
-from thrifty.rounds import Observation, Runs
+from thrifty.rounds import Observation, RunPropensities, Runs
 from thrifty.seeds import environment_seed
 
 EnvironmentSource = Environment | Callable[[int], Environment]
@@ -33,6 +33,7 @@ def simulate(
     seeds: Iterable[int],
     workers: int | None = None,
     rounds: int | None = None,
+    propensities: bool = False,
     progress: Callable[[int], None] | None = None,
     **params: Any,
 ) -> Runs:
@@ -57,6 +58,9 @@ def simulate(
         Number of threads. By default one per core.
     rounds : int, optional
         Number of rounds. By default all rounds of the environment.
+    propensities : bool
+        True also returns the probability of each decision. The rounds are the same, but they are
+        played one by one, which takes many times as long as compiled.
     progress : callable, optional
         Called with each seed when its run is finished.
     **params
@@ -88,7 +92,10 @@ def simulate(
         rewards=np.zeros(shape),
         costs=np.zeros(shape),
         seeds=chosen,
+        propensities=RunPropensities.empty(shape) if propensities else None,
     )
+
+    chances = runs.propensities
 
     def run(k: int) -> None:
         own = first if k == 0 else _environment_for(environment, chosen[k])
@@ -100,7 +107,7 @@ def simulate(
         number_of_rounds(own, length)
         policy = make_policy(make, own, chosen[k], {"horizon": length, **params})
         record = (runs.observed[k], runs.actions[k], runs.rewards[k], runs.costs[k])
-        _play_into(record, policy, own)
+        _play_into(record, policy, own, None if chances is None else chances[k])
         if progress is not None:
             progress(chosen[k])
 
@@ -117,7 +124,7 @@ def warm_up(name: str) -> None:
     params: dict[str, Any] = {"plan": sample_plan(replay.problem)} if name == "plan" else {}
     simulate(name, replay, seeds=[0], workers=1, **params)
     policy = make_policy(policy_named(name), replay, 0, {"horizon": replay.horizon, **params})
-    play(policy, replay, rounds=2)
+    play(policy, replay, rounds=2, propensities=True)
     policy.action_values(Observation([0, -1], [0.1, np.nan]))
 
 
@@ -175,12 +182,17 @@ def _call_with_seed(source: Any, seed: int) -> Environment:
     return environment
 
 
-def _play_into(record: Record, policy: Policy, environment: Environment) -> None:
+def _play_into(
+    record: Record, policy: Policy, environment: Environment, chances: RunPropensities | None
+) -> None:
     """Play as many rounds as `record` has, compiled if policy and environment are arrays."""
-    if isinstance(policy, CompiledPolicy) and isinstance(environment, Replay):
+    is_asked = chances is not None
+    if isinstance(policy, CompiledPolicy) and isinstance(environment, Replay) and not is_asked:
         policy.run_compiled(environment, record)
         return
     environment = deepcopy(environment)  # several runs may replay the same table
-    run = play(policy, environment, rounds=len(record[1]))
+    run = play(policy, environment, rounds=len(record[1]), propensities=is_asked)
+    if chances is not None and run.propensities is not None:
+        chances.fill(run.propensities)
     for out, array in zip(record, (run.observed, run.actions, run.rewards, run.costs), strict=True):
         out[:] = array

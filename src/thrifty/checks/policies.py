@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.checks.bad_calls import bad_calls
+from thrifty.checks.frequencies import FALSE_ALARMS, LARGEST_ERROR, compare_frequencies
 from thrifty.checks.memory import deep_size, differences, snapshot
 from thrifty.checks.runner import require, require_refused, run_checks
 from thrifty.checks.subject import ROUNDS, Subject
@@ -36,6 +37,9 @@ from thrifty.errors import InvalidInput, SaveError, ThriftyError
 from thrifty.policy import Policy
 from thrifty.problem import Problem, RewardRange
 from thrifty.rounds import Observation, Purchase
+
+REPETITIONS = 1_000
+"""Number of times a case is repeated to compare frequencies with probabilities."""
 
 
 def check_policy(
@@ -389,6 +393,80 @@ def action_values_change_nothing(subject: Subject) -> None:
     require(parted is None, f"asking for action values changed later decisions: {parted}")
 
 
+def asking_for_propensities_changes_nothing(subject: Subject) -> None:
+    """Return the probability of any choice, and change nothing."""
+    policy, twin, tables = subject.fresh(), subject.fresh(), subject.tables()
+    for t in range(40):
+        decisions = []
+        for is_asked, player in ((True, policy), (False, twin)):
+            purchase = ask(player, tables)
+            if is_asked:
+                _ask_for_propensities(player, tables, t, purchase)
+            decisions.append((purchase.mask.tolist(), play_round(player, tables, t)))
+        require(
+            decisions[0] == decisions[1],
+            f"in round {t} it decided {decisions[0]} where probabilities were asked for, and "
+            f"{decisions[1]} where they were not",
+        )
+
+
+def _ask_for_propensities(policy: Policy, tables: RoundTables, t: int, purchase: Purchase) -> None:
+    """Ask for probabilities of possible and impossible choices."""
+    known, notes = tables.known(t), None
+    for bought in (purchase, Purchase.nothing(tables.problem), Purchase.everything(tables.problem)):
+        found = policy.propensity(known, bought)
+        if found is None:
+            return
+        require(0 <= found.probability <= 1, f"the probability of a purchase is {found}")
+        notes = found.notes if bought is purchase else notes
+    seen = tables.observe(t, purchase)
+    for available in _masks(tables.problem.n_actions):
+        chances = [
+            policy.propensity(seen, a, notes=notes, available=available)
+            for a in range(available.size)
+        ]
+        known_chances = [found for found in chances if found is not None]
+        total = sum(found.probability for found in known_chances)
+        error = 1e-9 + 6 * sum(found.error for found in known_chances)
+        require(abs(total - 1) <= error, f"the probabilities of the actions add up to {total}")
+        hidden = [
+            found.probability for found, on in zip(known_chances, available, strict=True) if not on
+        ]
+        require(not any(hidden), f"actions that are not available have probabilities {hidden}")
+
+
+def _masks(n_actions: int) -> list[NDArray[np.bool_]]:
+    """Return all actions, and all but the first one."""
+    every = np.ones(n_actions, np.bool_)
+    return [every] if n_actions == 1 else [every, np.arange(n_actions) > 0]
+
+
+def propensities_are_frequencies(subject: Subject) -> None:
+    """Make choices as often as the stated probabilities say.
+
+    A correct policy fails this check once in a million seeds: each of the chi-square tests allows
+    its share of `FALSE_ALARMS`.
+    """
+    states, rounds = (0, 40), (1, 2)
+    for trained in states:
+        policy, tables = subject.trained(trained), subject.tables(other=3)
+        for t in rounds:
+            ask(policy, tables)  # with the price list
+            reveal = partial(_revealed, tables, t)
+            found = compare_frequencies(policy, tables.known(t), reveal, REPETITIONS)
+            if found is None or found.error > LARGEST_ERROR:
+                return
+            happened = found.surprise or (
+                f"in {REPETITIONS} repetitions of a case the frequencies of its choices differ "
+                f"from the probabilities that it says (p = {found.p_value:.1e})"
+            )
+            require(found.p_value > FALSE_ALARMS / (len(states) * len(rounds)), happened)
+
+
+def _revealed(tables: RoundTables, t: int, purchase: Purchase, known: Observation) -> Observation:
+    return tables.observe(t, purchase, known)
+
+
 def state_can_be_restored(subject: Subject) -> None:
     """Continue in exactly the same way after get_state and set_state, if it has them."""
     for rounds in (0, 1, 45):
@@ -471,6 +549,8 @@ POLICY_CHECKS: tuple[Callable[[Subject], None], ...] = (
     any_size_of_problem,
     memory_is_bounded,
     action_values_change_nothing,
+    asking_for_propensities_changes_nothing,
+    propensities_are_frequencies,
     state_can_be_restored,
     fits_may_run_beside,
 )
