@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty import Problem
-from thrifty.service.comparison import Comparison, Result, ShadowResult
+from thrifty.service.comparison import ShadowComparison, Result, ShadowResult
 
 MONTH_HOURS = 720
 CASES_PER_HOUR = 20
@@ -74,7 +74,7 @@ def by_coverage(rng: np.random.Generator, cases: int, mean: float) -> World:
 
 def promotion(world: World, traffic: float) -> int | None:
     """Return after how many cases an hourly look promotes the shadow; None if it never does."""
-    comparison = Comparison.start(PROBLEM, traffic)
+    comparison = ShadowComparison.start(PROBLEM, traffic)
     pairs = zip(world.acting.tolist(), world.shadow.tolist(), world.drawn.tolist(), strict=True)
     for k, (acting, shadow, drawn) in enumerate(pairs, start=1):
         if traffic:

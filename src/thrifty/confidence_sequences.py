@@ -1,7 +1,7 @@
 """Confidence sequences: intervals for a mean that stay valid however often you look.
 
-An ordinary 95 % interval is meant for one look. Whoever looks every hour and stops at the first
-interval without zero is wrong far more often than in 5 % of the cases. A confidence sequence
+An ordinary 95% interval is meant for one look. If you look every hour and stop at the first
+interval without zero, you are wrong far more often than in 5% of the cases. A confidence sequence
 contains the mean at all times at once with the stated probability, so you may look whenever you
 like and stop when you like.
 """

@@ -8,7 +8,7 @@ from thrifty.problem import RewardRange
 from thrifty.service.comparison import (
     BY_COVERAGE,
     BY_LOT,
-    Comparison,
+    ShadowComparison,
     Result,
     ShadowResult,
     max_cost,
@@ -32,11 +32,11 @@ def test_the_range_of_what_a_case_counts() -> None:
     """Rewards span 110 and all features cost 5, so two gains differ by 115 at most."""
     assert max_cost(problem()) == 5
     assert max_cost(problem(priced=False)) == 110
-    whole = Comparison.start(problem(), 0.0)
+    whole = ShadowComparison.start(problem(), 0.0)
     assert (whole.method, whole.sequence.low, whole.sequence.high) == (BY_COVERAGE, -115, 115)
-    weighted = Comparison.start(problem(outcomes=False), 0.0)  # weights up to 1 / 0.2
+    weighted = ShadowComparison.start(problem(outcomes=False), 0.0)  # weights up to 1 / 0.2
     assert (weighted.sequence.low, weighted.sequence.high) == (-460, 460)
-    drawn = Comparison.start(problem(), 0.1)
+    drawn = ShadowComparison.start(problem(), 0.1)
     assert drawn.method == BY_LOT
     assert drawn.sequence.high == pytest.approx(1150)
 
@@ -47,7 +47,7 @@ def test_by_lot_by_hand() -> None:
     Then m = 10: a gain of 30 of the shadow counts (30 - 10) / 0.25 = 80. Then m = 20: a gain of 8
     of the acting policy counts -(8 - 20) / 0.75 = 16.
     """
-    comparison = Comparison.start(problem(), 0.25)
+    comparison = ShadowComparison.start(problem(), 0.25)
     comparison.add_by_lot(Result(12.0, 2.0), decided=False)
     assert comparison.view()["difference"] is None
     comparison.add_by_lot(Result(30.0, 0.0), decided=True)
@@ -56,12 +56,12 @@ def test_by_lot_by_hand() -> None:
     assert comparison.sequence.total == pytest.approx(80 + 16)
     assert (comparison.cases, comparison.compared) == (3, 2)
     assert comparison.view()["difference"] == pytest.approx(48)
-    assert Comparison.from_dict(comparison.to_dict()) == comparison
+    assert ShadowComparison.from_dict(comparison.to_dict()) == comparison
 
 
 def test_by_coverage_with_outcomes_by_hand() -> None:
     """The acting policy pays 5 and gets 0; the shadow would have paid 2 and got 50: 53 more."""
-    comparison = Comparison.start(problem(), 0.0)
+    comparison = ShadowComparison.start(problem(), 0.0)
     comparison.add_by_coverage(Result(0.0, 5.0), ShadowResult(2.0, 50.0), same=False)
     comparison.add_by_coverage(Result(0.0, 5.0), ShadowResult(2.0, None), same=False)
     comparison.add_by_coverage(Result(0.0, 5.0), None, same=False)
@@ -75,7 +75,7 @@ def test_by_coverage_without_outcomes_by_hand() -> None:
     Then m = 20, and another action with a reward of 30 counts (0 - 1) · 10 + 3 = -7. An action that
     the acting policy hardly ever takes does not count.
     """
-    comparison = Comparison.start(problem(outcomes=False), 0.0)
+    comparison = ShadowComparison.start(problem(outcomes=False), 0.0)
     comparison.add_by_coverage(Result(10.0, 5.0), ShadowResult(2.0, 10.0, 0.5), same=True)
     assert comparison.compared == 0
     comparison.add_by_coverage(Result(30.0, 5.0), ShadowResult(2.0, 30.0, 0.5), same=True)
@@ -93,7 +93,7 @@ def test_by_lot_is_unbiased() -> None:
     """
     rng, estimates = np.random.default_rng(1), []
     for _ in range(200):
-        comparison = Comparison.start(problem(), 0.2)
+        comparison = ShadowComparison.start(problem(), 0.2)
         for _ in range(200):
             decided = bool(rng.random() < 0.2)
             gain = float(rng.normal(8 if decided else 3, 10))
@@ -111,7 +111,7 @@ def test_by_coverage_with_chances_is_unbiased() -> None:
     """
     rng, estimates = np.random.default_rng(2), []
     for _ in range(200):
-        comparison = Comparison.start(problem(outcomes=False), 0.0)
+        comparison = ShadowComparison.start(problem(outcomes=False), 0.0)
         for _ in range(200):
             same = bool(rng.random() < 0.4)
             reward = float(rng.normal(6 if same else 2, 5))

@@ -62,7 +62,7 @@ class ShadowResult:
 
 
 @dataclass(slots=True)
-class Comparison:
+class ShadowComparison:
     """The difference in gain per case between a shadow and the acting policy.
 
     By lot, with the share q of the traffic and the average gain m of the cases before, a case with
@@ -104,7 +104,7 @@ class Comparison:
     total: float = 0.0
 
     @classmethod
-    def start(cls, problem: Problem, traffic: float) -> Comparison:
+    def start(cls, problem: Problem, traffic: float) -> ShadowComparison:
         """Return a comparison without cases.
 
         Parameters
@@ -116,7 +116,7 @@ class Comparison:
 
         Returns
         -------
-        Comparison
+        ShadowComparison
             By lot if the shadow has traffic, else by coverage.
         """
         width = problem.rewards.span + max_cost(problem)
@@ -205,7 +205,7 @@ class Comparison:
         }
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Comparison:
+    def from_dict(cls, plain: Mapping[str, Any]) -> ShadowComparison:
         """Rebuild from what `to_dict` returned."""
         return cls(**{**plain, "sequence": MeanSequence.from_list(plain["sequence"])})
 

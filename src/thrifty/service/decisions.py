@@ -32,7 +32,7 @@ from thrifty.service.events import (
 )
 from thrifty.service.imagined import imagine
 from thrifty.service.model import Model, reasons_as_json
-from thrifty.service.panel import Member, Panel
+from thrifty.service.panel import PanelMember, Panel
 from thrifty.service.propensity_bodies import propensity_body
 from thrifty.specification import PolicySpec
 
@@ -225,7 +225,7 @@ class _Situation:
 
 
 def _known_to(
-    decider: Member, case: CaseState, bought: PurchaseResult
+    decider: PanelMember, case: CaseState, bought: PurchaseResult
 ) -> tuple[Observation, Notes | None]:
     """Return what is known about a case, without the notes of a policy that has left."""
     known = case.record.observation_after(case.problem.n_features, bought)
@@ -235,7 +235,7 @@ def _known_to(
 
 
 def _shadows_body(
-    spec: PolicySpec, panel: Panel, decider: Member, situation: _Situation, decision: Decision
+    spec: PolicySpec, panel: Panel, decider: PanelMember, situation: _Situation, decision: Decision
 ) -> dict[str, Any]:
     """Return what the other policies of a panel would have done, once a case has its action."""
     if decision.action is None or len(panel.members) == 1:
@@ -252,7 +252,7 @@ def _shadows_body(
 
 
 def _chance(
-    decider: Member, situation: _Situation, decision: Decision, action: int
+    decider: PanelMember, situation: _Situation, decision: Decision, action: int
 ) -> float | None:
     """Return the probability with which a policy takes an action; None if it cannot say it."""
     if action == decision.action:

@@ -32,7 +32,7 @@ from thrifty.service.decisions import NewCase, ObservationReport, RequestInfo
 from thrifty.service.events import CASE_KINDS, Event, Position, new_case_id, now
 from thrifty.service.fit_events import FitOwner, fitted
 from thrifty.service.model import smoke_test
-from thrifty.service.panel import Member, Panel
+from thrifty.service.panel import PanelMember, Panel
 from thrifty.service.panel_events import panel_id
 from thrifty.service.projection import Projection
 from thrifty.service.served_policy import EngineSettings, ServedPolicy, recover_projection
@@ -610,7 +610,7 @@ class Engine:
                 self._fit_tasks.add(task)
                 task.add_done_callback(self._fit_tasks.discard)
 
-    async def _fit(self, served: ServedPolicy, member: Member, fit: Fit) -> None:
+    async def _fit(self, served: ServedPolicy, member: PanelMember, fit: Fit) -> None:
         """Run a fit, and write its result unless it has become stale."""
         try:
             result = await asyncio.wrap_future(self._fit_worker.submit(fit))
@@ -628,7 +628,7 @@ class Engine:
                 del served.running_fits[member.key]
 
     async def _write_fit(
-        self, served: ServedPolicy, member: Member, number: int, result: bytes, lease: Lease
+        self, served: ServedPolicy, member: PanelMember, number: int, result: bytes, lease: Lease
     ) -> None:
         spec = served.projection.spec
         owner = None if member.name == spec.name else FitOwner(member.name, member.joined)

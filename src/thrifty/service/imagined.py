@@ -24,8 +24,8 @@ class ImaginedCase:
     places : tuple of int
         Positions of the features that it would have bought, as far as that is known.
     missing : tuple of int
-        Those of them that the acting policy did not buy. If there are any, nobody knows what the
-        policy would have done after them.
+        Those of them that the acting policy did not buy. If there are any, it is not known what
+        the policy would have done after them.
     purpose : int
         Note of the policy to itself.
     action : int, optional

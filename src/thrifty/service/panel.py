@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from thrifty.fits import Fit
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
-from thrifty.service.comparison import BY_LOT, Comparison, Result, ShadowResult
+from thrifty.service.comparison import BY_LOT, ShadowComparison, Result, ShadowResult
 from thrifty.service.events import DEMOTED, PROMOTED, SHADOWED, Event
 from thrifty.service.imagined import ImaginedCase
 from thrifty.service.model import Model
@@ -83,7 +83,7 @@ class LearntCase:
 
 
 @dataclass(slots=True)
-class Member:
+class PanelMember:
     """A policy of a panel.
 
     Parameters
@@ -92,13 +92,13 @@ class Member:
         What it has learnt.
     joined : int
         Number of panel events before the one that added it.
-    comparison : Comparison, optional
+    comparison : ShadowComparison, optional
         Its comparison with the acting policy; None for that policy itself.
     """
 
     model: Model
     joined: int = 0
-    comparison: Comparison | None = None
+    comparison: ShadowComparison | None = None
 
     @property
     def spec(self) -> PolicySpec:
@@ -130,7 +130,7 @@ class Panel:
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
-        self.members = [Member(Model(spec))]
+        self.members = [PanelMember(Model(spec))]
         self.settings = ShadowSettings()
         self.rounds_learnt = self.fits_applied = self.turn = 0
         self.former: list[str] = []
@@ -143,12 +143,12 @@ class Panel:
         return self.rounds_learnt + self.fits_applied + self.turn
 
     @property
-    def acting(self) -> Member:
+    def acting(self) -> PanelMember:
         """The policy that acts."""
         return self.members[0]
 
     @property
-    def shadows(self) -> list[Member]:
+    def shadows(self) -> list[PanelMember]:
         """The policies that do not act, except for the first one's share of the cases."""
         return self.members[1:]
 
@@ -162,12 +162,12 @@ class Panel:
         """True if there has never been a shadow."""
         return self.turn == 0
 
-    def named(self, name: str | None) -> Member | None:
+    def named(self, name: str | None) -> PanelMember | None:
         """Return the member with a name; None stands for the policy of the panel itself."""
         wanted = self.spec.name if name is None else name
         return next((member for member in self.members if member.name == wanted), None)
 
-    def decider(self, key: str) -> Member:
+    def decider(self, key: str) -> PanelMember:
         """Return the member that decides a new case; cases with the same key get the same one.
 
         Parameters
@@ -177,7 +177,7 @@ class Panel:
 
         Returns
         -------
-        Member
+        PanelMember
             The first shadow for its share of all keys, else the acting policy.
         """
         if not self.shadows or not self.settings.traffic:
@@ -209,7 +209,7 @@ class Panel:
             elif member.name in case.shadows:
                 self._learn_beside(member, case, case.shadows[member.name].imagined)
 
-    def _learn_beside(self, member: Member, case: LearntCase, own: ImaginedCase) -> None:
+    def _learn_beside(self, member: PanelMember, case: LearntCase, own: ImaginedCase) -> None:
         reward = self._own_reward(case, own)
         if own.action is not None and reward is not None:
             member.model.learn(own.seen(case.seen), own.action, reward, case.outcome)
@@ -282,8 +282,8 @@ class Panel:
         self.is_automatic = settings.promote == WHEN_BETTER
         self.digests |= {name: spec.digest for name, spec in wanted.items()}
 
-    def _new(self, spec: PolicySpec) -> Member:
-        return Member(Model(spec, self._stream(spec)), self.turn)
+    def _new(self, spec: PolicySpec) -> PanelMember:
+        return PanelMember(Model(spec, self._stream(spec)), self.turn)
 
     def _stream(self, spec: PolicySpec) -> str:
         """Shadows draw other random numbers than the acting policy, to be independent of it."""
@@ -299,14 +299,16 @@ class Panel:
     def _restart_comparisons(self) -> None:
         for place, member in enumerate(self.members):
             traffic = self.settings.traffic if place == 1 else 0.0
-            member.comparison = Comparison.start(self.spec.problem, traffic) if place else None
+            member.comparison = (
+                ShadowComparison.start(self.spec.problem, traffic) if place else None
+            )
 
-    def candidate(self) -> Member | None:
+    def candidate(self) -> PanelMember | None:
         """Return the shadow that is to take over by itself, if any.
 
         Returns
         -------
-        Member or None
+        PanelMember or None
             The first whose interval lies above the margin. A shadow without traffic must also be
             comparable in `MIN_COMPARED` of the cases.
         """
@@ -323,7 +325,7 @@ class Panel:
                 return member
         return None
 
-    def due_fits(self) -> Iterator[tuple[Member, Fit]]:
+    def due_fits(self) -> Iterator[tuple[PanelMember, Fit]]:
         """Yield the fits that members wait for."""
         for member in self.members:
             fit = member.model.due_fit
@@ -411,7 +413,7 @@ class Panel:
             arrays = _arrays_of(spec.name, state)
             agent = arrays.pop(_AGENT, None)
             whole = replace(spec, agent=None if agent is None else agent.tobytes())
-            members[spec.name] = Member(Model(whole, self._stream(whole)))
+            members[spec.name] = PanelMember(Model(whole, self._stream(whole)))
             members[spec.name].model.restore(arrays)
         specs = tuple(members[spec.name].spec for spec in bare.specs)
         self.settings = replace(bare, specs=specs)
@@ -425,7 +427,7 @@ class Panel:
 _PREFIX, _AGENT = "shadow/", "service.agent"
 
 
-def _array_name(member: Member, name: str) -> str:
+def _array_name(member: PanelMember, name: str) -> str:
     return f"{_PREFIX}{member.name}/{name}"
 
 
@@ -436,8 +438,8 @@ def _arrays_of(name: str, state: Mapping[str, NDArray[Any]]) -> dict[str, NDArra
     }
 
 
-def _restored(member: Member, plain: Mapping[str, Any]) -> Member:
+def _restored(member: PanelMember, plain: Mapping[str, Any]) -> PanelMember:
     comparison = plain["comparison"]
     member.joined = plain["joined"]
-    member.comparison = None if comparison is None else Comparison.from_dict(comparison)
+    member.comparison = None if comparison is None else ShadowComparison.from_dict(comparison)
     return member

@@ -10,7 +10,7 @@ from time import monotonic
 from thrifty.errors import SaveError
 from thrifty.fits import Fit
 from thrifty.service.events import Event, Position
-from thrifty.service.panel import Member
+from thrifty.service.panel import PanelMember
 from thrifty.service.projection import Projection
 from thrifty.service.snapshots import prepare_snapshot, restore_snapshot
 from thrifty.service.stores.base import Lease, Store
@@ -83,7 +83,7 @@ class ServedPolicy:
     running_fits: dict[tuple[str, int], int] = field(default_factory=dict)
     last_fits: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def next_fits(self) -> list[tuple[Member, Fit]]:
+    def next_fits(self) -> list[tuple[PanelMember, Fit]]:
         """Return the fits that this process has to run now, each with its policy."""
         if self.lease is None:
             return []
