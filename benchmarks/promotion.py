@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty import Problem
-from thrifty.service.comparison import ShadowComparison, Result, ShadowResult
+from thrifty.service.comparison import Result, ShadowComparison, ShadowResult
 
 MONTH_HOURS = 720
 CASES_PER_HOUR = 20

@@ -8,8 +8,8 @@ from thrifty.problem import RewardRange
 from thrifty.service.comparison import (
     BY_COVERAGE,
     BY_LOT,
-    ShadowComparison,
     Result,
+    ShadowComparison,
     ShadowResult,
     max_cost,
 )

@@ -32,7 +32,7 @@ from thrifty.service.events import (
 )
 from thrifty.service.imagined import imagine
 from thrifty.service.model import Model, reasons_as_json
-from thrifty.service.panel import PanelMember, Panel
+from thrifty.service.panel import Panel, PanelMember
 from thrifty.service.propensity_bodies import propensity_body
 from thrifty.specification import PolicySpec
 

@@ -32,7 +32,7 @@ from thrifty.service.decisions import NewCase, ObservationReport, RequestInfo
 from thrifty.service.events import CASE_KINDS, Event, Position, new_case_id, now
 from thrifty.service.fit_events import FitOwner, fitted
 from thrifty.service.model import smoke_test
-from thrifty.service.panel import PanelMember, Panel
+from thrifty.service.panel import Panel, PanelMember
 from thrifty.service.panel_events import panel_id
 from thrifty.service.projection import Projection
 from thrifty.service.served_policy import EngineSettings, ServedPolicy, recover_projection

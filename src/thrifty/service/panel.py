@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from thrifty.fits import Fit
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
-from thrifty.service.comparison import BY_LOT, ShadowComparison, Result, ShadowResult
+from thrifty.service.comparison import BY_LOT, Result, ShadowComparison, ShadowResult
 from thrifty.service.events import DEMOTED, PROMOTED, SHADOWED, Event
 from thrifty.service.imagined import ImaginedCase
 from thrifty.service.model import Model
