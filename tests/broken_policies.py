@@ -289,6 +289,32 @@ class ValuesDraw(Means):
         return self._action_values(observation) + self.rng.random() / 100
 
 
+class DrawsWhenAsked(Means):
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        self.rng.random()
+        shares: NDArray[np.float64] = available / available.sum()
+        return shares
+
+
+class SaysThatAllActionsAreEquallyLikely(Means):
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        shares: NDArray[np.float64] = available / available.sum()
+        return shares
+
+
+class SaysThatItNeverExplores(Means):
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        values = np.where(available, self._action_values(observation), -1.0)
+        certain: NDArray[np.float64] = 1.0 * (np.arange(values.size) == values.argmax())
+        return certain
+
+
 class ForgetsCounts(Means):
     def get_state(self) -> dict[str, NDArray[Any]]:
         return {"sums": self.sums.copy()}
@@ -395,6 +421,9 @@ BROKEN_POLICIES: dict[type[Policy], str] = {
     NeedsTwoActions: "any_size_of_problem",
     Hoarder: "memory_is_bounded",
     ValuesDraw: "action_values_change_nothing",
+    DrawsWhenAsked: "asking_for_propensities_changes_nothing",
+    SaysThatAllActionsAreEquallyLikely: "propensities_are_frequencies",
+    SaysThatItNeverExplores: "propensities_are_frequencies",
     ForgetsCounts: "state_can_be_restored",
     SharesState: "state_can_be_restored",
     FitsByTheClock: "fits_may_run_beside",

@@ -250,10 +250,18 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
     step = {
         "buy": ["health"],
         "reasons": None,
+        "propensity": {
+            "probability": 1.0,
+            "error": 0.0,
+            "words": "Buying health was certain, given what was known.",
+        },
         "values": {"health": "good"},
         "costs": {"health": 0.25},
         "unavailable": [],
     }
+    acted = told.pop("action_propensity")
+    assert 0 < acted["probability"] <= 1
+    assert acted["words"].startswith(f"{case.action} had a probability of about ")
     assert told == {
         "case": 1,
         "status": "closed",
@@ -264,6 +272,7 @@ def test_an_explanation_is_plain_json_and_tells_the_story() -> None:
         "action_values": {"reject": 1.0, "accept": 1.0},
         "action_why": f"{case.action} and {other} have the same estimated reward, 1.00.",
         "action_reasons": None,
+        "stop_propensity": None,
         "reward": 1.0,
         "outcome": None,
     }

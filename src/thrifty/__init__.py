@@ -43,8 +43,9 @@ if TYPE_CHECKING:
         Problem,
         RewardRange,
     )
+    from thrifty.propensities import Propensity
     from thrifty.regret import accuracy_by_observations, expected_regret, realised_regret
-    from thrifty.rounds import Observation, Purchase, Run, Runs
+    from thrifty.rounds import Observation, Purchase, Run, RunPropensities, Runs
     from thrifty.simulation import simulate
 
 _NAMES_BY_MODULE = {
@@ -79,8 +80,9 @@ _NAMES_BY_MODULE = {
         "Problem",
         "RewardRange",
     ),
+    "propensities": ("Propensity",),
     "regret": ("accuracy_by_observations", "expected_regret", "realised_regret"),
-    "rounds": ("Observation", "Purchase", "Run", "Runs"),
+    "rounds": ("Observation", "Purchase", "Run", "RunPropensities", "Runs"),
     "simulation": ("simulate",),
 }
 _MODULES = ("environments", "errors", "policies", "theory")
@@ -108,10 +110,12 @@ __all__ = [
     "Policy",
     "PriceList",
     "Problem",
+    "Propensity",
     "Purchase",
     "Replay",
     "RewardRange",
     "Run",
+    "RunPropensities",
     "Runs",
     "Schedule",
     "Scout",

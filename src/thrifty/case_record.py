@@ -177,7 +177,7 @@ class CaseRecord:
             self.purpose, self.seen = decision.purpose, None
         is_first, bought = not self.steps, decision.purchase_propensity
         if bought is not None:
-            self.notes = bought.notes
+            self.notes, bought = dict(bought.notes), bought.without_notes()
         if decision.action is None or is_first:
             step = PurchaseStep(decision.places, decision.purpose, decision.reasons)
             step.propensity = bought

@@ -67,6 +67,16 @@ class Propensity:
         """
         return cls(1.0, notes=MappingProxyType({note: 1.0}))
 
+    def without_notes(self) -> Propensity:
+        """Return the probability and its error alone.
+
+        Returns
+        -------
+        Propensity
+            The same without notes.
+        """
+        return Propensity(self.probability, self.error)
+
     def of_made(self, note: int) -> Propensity:
         """Return the propensity of a choice that was made, which is not 0.
 

@@ -15,9 +15,6 @@ FALSE_ALARMS = 1e-6
 """Probability with which a check of a correct policy fails, if its seed is new."""
 SMALLEST_EXPECTED = 8.0
 """Cells in which fewer cases are expected are counted together."""
-LARGEST_ERROR = 1e-5
-"""With larger errors the probabilities are estimates, made from the same frequencies."""
-
 Reveal = Callable[[Purchase, Observation], Observation]
 """What is known after a purchase, given what was known before."""
 
@@ -81,7 +78,7 @@ def sample_case(policy: Policy, known: Observation, reveal: Reveal) -> SampledCa
 
 
 def stated(policy: Policy, case: SampledCase) -> tuple[float, float] | None:
-    """Return the probability of the decisions of a case, and the sum of the errors.
+    """Return the probability of the decisions of a case, and its error.
 
     None if the policy does not say it.
     """
@@ -92,7 +89,8 @@ def stated(policy: Policy, case: SampledCase) -> tuple[float, float] | None:
         found = policy.propensity(known, choice, notes=notes)
         if found is None:
             return None
-        probability, error = probability * found.probability, error + found.error
+        error = error * found.probability + probability * found.error
+        probability *= found.probability
         notes = found.notes
     return probability, error
 
@@ -132,35 +130,60 @@ def compare_frequencies(
         case = sample_case(policy, known, revealed)
         counts[case.choices] += 1
         examples.setdefault(case.choices, case)
-    rows, largest = [], 0.0
+    rows, largest = list[_Cell](), 0.0
     for choices, case in examples.items():
         found = stated(policy, case)
         if found is None:
             return None
         probability, error = found
         largest = max(largest, error)
-        if not 0.0 < probability <= 1.0 + 1e-9:
-            what = f"it chose {choices}, whose probability it says is {probability}"
+        if probability == error == 0.0:
+            what = f"it chose {choices}, whose probability it says is 0"
             return FrequencyTest(0.0, 1, largest, what)
-        rows.append((counts[choices], n_cases * probability))
-    if sum(expected for _, expected in rows) > n_cases * (1 + 1e-9) + n_cases * largest * len(rows):
+        rows.append(_Cell.of(counts[choices], n_cases, probability, error))
+    most = n_cases * (1 + 1e-9 + 6 * largest * len(rows))
+    if sum(cell.expected for cell in rows) > most:
         return FrequencyTest(0.0, 1, largest, "its probabilities add up to more than 1")
     return _tested(rows, n_cases, largest)
 
 
-def _tested(rows: list[tuple[int, float]], n_cases: int, error: float) -> FrequencyTest:
+@dataclass(frozen=True)
+class _Cell:
+    """The number of cases with a choice, the expected number, and how uncertain that is.
+
+    The variance of the difference is `spread` times that of a number whose expectation is known.
+    """
+
+    count: int
+    expected: float
+    spread: float
+
+    @classmethod
+    def of(cls, count: int, n_cases: int, probability: float, error: float) -> _Cell:
+        variance = max(probability * (1 - probability), error**2, 1e-300)
+        return cls(count, n_cases * probability, 1 + n_cases * error**2 / variance)
+
+
+def _tested(rows: list[_Cell], n_cases: int, error: float) -> FrequencyTest:
     """Test the counts of the cells, with all rare choices in one cell."""
-    cells = [(count, expected) for count, expected in rows if expected >= SMALLEST_EXPECTED]
-    others = n_cases - sum(count for count, _ in cells)
-    left = n_cases - sum(expected for _, expected in cells)
-    if left >= SMALLEST_EXPECTED or not cells:
-        cells.append((others, max(left, 1e-12)))
-    elif others:
-        return FrequencyTest(_poisson_tail(others, left), len(cells) + 1, error)
-    if len(cells) == 1:
-        return FrequencyTest(1.0, 1, error)
-    statistic = sum((count - expected) ** 2 / expected for count, expected in cells)
-    return FrequencyTest(chi_square_tail(statistic, len(cells) - 1), len(cells), error)
+    cells = [cell for cell in rows if cell.expected >= SMALLEST_EXPECTED]
+    spread = max(cell.spread for cell in rows)
+    others = n_cases - sum(cell.count for cell in cells)
+    left = n_cases - sum(cell.expected for cell in cells)
+    if left >= SMALLEST_EXPECTED:
+        cells.append(_Cell(others, left, spread))
+    elif others and spread < 2:  # an estimate cannot tell how rare a rare choice is
+        tail = min(1.0, 2 * _poisson_tail(others, left))
+        frequent = _chi_square(cells)
+        return FrequencyTest(min(tail, 2 * frequent), len(cells) + 1, error)
+    return FrequencyTest(_chi_square(cells), max(1, len(cells)), error)
+
+
+def _chi_square(cells: list[_Cell]) -> float:
+    if len(cells) < 2:
+        return 1.0
+    terms = [(cell.count - cell.expected) ** 2 / cell.expected / cell.spread for cell in cells]
+    return chi_square_tail(sum(terms), len(cells) - 1)
 
 
 def _poisson_tail(count: int, mean: float) -> float:
