@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fitter
 from service.engines import EngineHarness, read_spec, run_with_engine
 from service.shadow_files import OUTCOMES, play, with_shadows, write
 from thrifty.errors import InvalidSpec
+from thrifty.plans.files import write_plan
+from thrifty.plans.tree import ActionRule, Leaf, PlanTree
 from thrifty.rounds import Observation
 from thrifty.service.audit import audit, fold_log, read_policy_log
-from thrifty.service.events import OBSERVED, OPENED, SHADOWED, Event
+from thrifty.service.events import FITTED, OBSERVED, OPENED, SHADOWED, Event
 from thrifty.service.imagined import ImaginedCase, imagine
 from thrifty.service.model import Model
 from thrifty.service.panel import LearntCase, Panel, ShadowCase
@@ -22,6 +25,7 @@ from thrifty.service.panel_events import panel_event, settings_to_body
 from thrifty.service.projection import Projection
 from thrifty.service.snapshots import prepare_snapshot, restore_snapshot
 from thrifty.service.stores import open_store
+from waiting import until
 
 
 def events_of(address: str | Path) -> list[Event]:
@@ -312,4 +316,50 @@ def test_without_outcomes_the_log_has_the_chance_of_the_shadows_action(tmp_path:
     run_with_engine(tmp_path / "store.db", scenario, path=path)
     acted = [event for event in events_of(tmp_path / "store.db") if "action" in event.body]
     assert {event.body["shadows"]["best"]["chance"] for event in acted} == {0.5}
+    require_audit(tmp_path / "store.db")
+
+
+def test_fits_of_shadows_are_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after the shadow has been promoted; the audit runs each of them again."""
+    monkeypatch.setattr("thrifty.policies.registry.POLICIES", fitter.registry())
+    address, digests = tmp_path / "store.db", []
+
+    async def scenario(harness: EngineHarness) -> None:
+        panel = harness.projection.panel
+        for fits in (1, 2):
+            await play(harness, 5, seed=fits)
+            await until(lambda fits=fits: panel.fits_applied == fits, "the fit")
+        await harness.promote("planner")
+        await play(harness, 5, seed=3)
+        await until(lambda: panel.fits_applied == 3, "the fit")
+        digests.append(harness.projection.digest())
+
+    run_with_engine(address, scenario, path=with_shadows(tmp_path, shadows={"planner": "fitter"}))
+    fits = [event for event in events_of(address) if event.kind == FITTED]
+    assert {event.body["policy"] for event in fits} == {"planner"}
+    with closing(open_store(str(address), read_only=True)) as store:
+        found = audit(store, store.policies.specs()[0])
+        assert (found.passed, found.fits) == (True, 3)
+        assert fold_log(store, store.policies.specs()[0]).digest() == digests[0]
+
+
+def test_a_plan_as_a_shadow(tmp_path: Path) -> None:
+    """The file of a plan is enough; the log then holds the plan."""
+    path = with_shadows(tmp_path, shadows={"never": "uniform"})
+    problem = read_spec(write(tmp_path, "alone", "linucb")).problem
+    leaf = Leaf((), ActionRule(0, np.array([0.0, -100.0])))
+    tree = PlanTree(problem, np.array([False, False, True]), leaf)
+    write_plan(tree, tmp_path / "never.json")
+    path.write_text(path.read_text().replace("never.toml", "never.json"))
+
+    async def scenario(harness: EngineHarness) -> None:
+        await play(harness, 8)
+        (never,) = harness.projection.panel.shadows
+        assert (never.name, never.spec.policy) == ("never", "plan")
+        assert never.comparison is not None
+        assert never.comparison.view()["compared"] == 8
+
+    run_with_engine(tmp_path / "store.db", scenario, path=path)
+    acted = [event for event in events_of(tmp_path / "store.db") if "action" in event.body]
+    assert {event.body["shadows"]["never"]["action"] for event in acted} == {"decline"}
     require_audit(tmp_path / "store.db")
