@@ -324,14 +324,16 @@ def test_fits_of_shadows_are_events(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("thrifty.policies.registry.POLICIES", fitter.registry())
     address, digests = tmp_path / "store.db", []
 
+    async def play_and_fit(harness: EngineHarness, fits: int) -> None:
+        """Play the cases after which the next fit is due, and wait until it is used."""
+        await play(harness, 5, seed=fits)
+        await until(lambda: harness.projection.panel.fits_applied == fits, "the fit")
+
     async def scenario(harness: EngineHarness) -> None:
-        panel = harness.projection.panel
-        for fits in (1, 2):
-            await play(harness, 5, seed=fits)
-            await until(lambda fits=fits: panel.fits_applied == fits, "the fit")
+        await play_and_fit(harness, 1)
+        await play_and_fit(harness, 2)
         await harness.promote("planner")
-        await play(harness, 5, seed=3)
-        await until(lambda: panel.fits_applied == 3, "the fit")
+        await play_and_fit(harness, 3)
         digests.append(harness.projection.digest())
 
     run_with_engine(address, scenario, path=with_shadows(tmp_path, shadows={"planner": "fitter"}))
