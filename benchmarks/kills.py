@@ -5,8 +5,10 @@ the service must be, bit for bit, the state that a replay of the log gives.
 
 With --standby, a second process waits and takes over from the one that is killed. With --policy
 surveyor, the policy fits models while it is killed: a kill waits until up to two fits have ended
-since the start, and then until another one runs. With --store, the service writes to another store,
-such as an empty database of PostgreSQL.
+since the start, and then until another one runs. With --shadows, two shadows decide beside the
+policy, one of them a fifth of the cases, and every third restart is followed by a promotion or its
+reversal. With --store, the service writes to another store, such as an empty database of
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.load import CaseSource, Tally, traffic
-from thrifty.service.audit import audit, fold_log
+from benchmarks.load import CaseSource, Tally, connect, traffic
+from thrifty.service.audit import audit, fold_log, read_policy_log
 from thrifty.service.engine import Engine
-from thrifty.service.events import OBSERVED
-from thrifty.service.stores import open_store
+from thrifty.service.events import OBSERVED, OPENED
+from thrifty.service.stores import Store, open_store
+from thrifty.specification import PolicySpec
 
 THRIFTY = Path(sys.executable).with_name("thrifty")
 POLICY = """
@@ -55,8 +58,48 @@ SURVEYOR = POLICY.replace('"scout"', '"surveyor"\nhorizon = 100_000').replace(
 )
 """The same features and actions, with prices, for a policy that fits models."""
 POLICIES = {"scout": POLICY, "surveyor": SURVEYOR}
+SHADOWS = {"first": "linucb", "second": "uniform"}
+"""Kinds of the shadows, by name."""
+TRAFFIC = 0.2
 SLOWEST_RATIO = 2.0  # a restart reads the log or a snapshot, and must not take much longer
 LEVELS = {"income": ("low", "high"), "history": ("none", "clean"), "age": ("young", "old")}
+
+
+def write_policy(folder: Path, text: str, *, shadows: bool = False, traffic: float = 0.0) -> Path:
+    """Write a policy, with two shadows for the same problem if wanted; return its path."""
+    path, (head, rest) = folder / "policy.toml", text.split("[[features]]", 1)
+    if shadows:
+        for name, kind in SHADOWS.items():
+            own = f'[policy]\nname = "{name}"\npolicy = "{kind}"\n[[features]]{rest}'
+            (folder / f"{name}.toml").write_text(own)
+        listed = ", ".join(f'"{name}.toml"' for name in SHADOWS)
+        head += f"shadow = [{listed}]\ntraffic = {traffic}\n"
+    path.write_text(f"{head}[[features]]{rest}")
+    return path
+
+
+async def promote_or_demote(port: int, k: int) -> None:
+    """After every third restart promote the first shadow, or go back."""
+    if k % 3:
+        return
+    line, path = await connect(port), "/v1/policies/lending"
+    promotes = k % 6 == 0
+    body = {"shadow": "first"} if promotes else {}
+    action = "promote" if promotes else "demote"
+    status, answer = await line.post(f"{path}/{action}", body, f"{action}-{k}")
+    line.transport.close()
+    if status != 200:
+        raise AssertionError(f"{action} returned {status}: {answer}")
+
+
+def unsticky_keys(store: Store, spec: PolicySpec) -> int:
+    """Return the number of keys with two deciders between two changes of the panel."""
+    deciders: dict[tuple[str, int], set[str]] = {}
+    for event in read_policy_log(store, spec):
+        if event.kind == OPENED and "case_key" in event.body:
+            key = event.body["case_key"], event.body["turn"]
+            deciders.setdefault(key, set()).add(event.body["by"])
+    return sum(len(names) > 1 for names in deciders.values())
 
 
 def repaid(rng: random.Random, values: Mapping[str, str], action: str) -> float:
@@ -131,11 +174,13 @@ async def kill_often(
     moment: Callable[[Tally], Awaitable[None]],
     standby: bool = False,
     fit_seconds: float = 0.0,
+    after_start: Callable[[int, int], Awaitable[None]] | None = None,
 ) -> Killing:
     """Kill the service repeatedly, then compare its acknowledgements with its log.
 
     `moment` waits until the time of the next kill. After it, a kill waits up to `fit_seconds` for
-    fits to end, and as long again for a fit to run.
+    fits to end, and as long again for a fit to run. `after_start` is called with the port and the
+    number of kills so far while the load runs.
     """
     seen, tally = Killing(), Tally()
     with ExitStack() as ends:  # after any failure, no process is left running
@@ -151,6 +196,8 @@ async def kill_often(
                 traffic(port, "lending", source, connections=32, cases=10**6, seed=k, tally=tally)
             )
             heir = (await asyncio.to_thread(started, beside=True))[0] if standby else None
+            if after_start is not None:
+                await after_start(port, k)
             await moment(tally)
             if fit_seconds:
                 await _fits_ended(port, k % 3, fit_seconds)
@@ -222,17 +269,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="longest time between two kills")
     parser.add_argument("--standby", action="store_true", help="use a second process on standby")
     parser.add_argument("--policy", choices=sorted(POLICIES), default="scout")
+    parser.add_argument("--shadows", action="store_true", help="let two shadows decide beside it")
     parser.add_argument("--store", help="an empty store; by default a SQLite file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        policy, store = Path(folder) / "policy.toml", options.store or f"{folder}/store.db"
-        policy.write_text(POLICIES[options.policy])
+        store = options.store or f"{folder}/store.db"
+        text, traffic = POLICIES[options.policy], TRAFFIC if options.shadows else 0.0
+        policy = write_policy(Path(folder), text, shadows=options.shadows, traffic=traffic)
         fits = options.policy == "surveyor"
         end(start(policy, store)[0])  # compiles, the first time
         begun = time.monotonic()
         end(start(policy, store)[0])
         fresh = time.monotonic() - begun
         source, rng = CaseSource(LEVELS), random.Random(7)
+        source.case_keys = 500 if options.shadows else 0
         if fits:
             source.reward = repaid
 
@@ -248,10 +298,12 @@ def main() -> int:
                 moment=moment,
                 standby=options.standby,
                 fit_seconds=10.0 if fits else 0.0,
+                after_start=promote_or_demote if options.shadows else None,
             )
         )
         reader = open_store(store, read_only=True)
-        proof = audit(reader, reader.policies.specs()[0])
+        (spec,) = reader.policies.specs()
+        proof, unsticky = audit(reader, spec), unsticky_keys(reader, spec)
         reader.close()
         restarts = sorted(seen.restarts)
         ratio = restarts[len(restarts) // 2] / fresh
@@ -266,9 +318,12 @@ def main() -> int:
         print(f"restart, median           {ratio:.1f} times an ordinary start and stop")
         print(f"kills while a fit ran     {seen.during_fits}")
         print(f"fits run again            {proof.fits}")
+        if options.shadows:
+            print(f"keys with two deciders    {unsticky}")
         print(f"decisions made again      {proof.decisions}, first difference: {proof.difference}")
         print(f"took                      {time.monotonic() - begun:.0f} s")
-    return int(bool(seen.lost or seen.twice or not proof.passed or ratio > SLOWEST_RATIO))
+    failed = seen.lost or seen.twice or unsticky or not proof.passed or ratio > SLOWEST_RATIO
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

@@ -83,6 +83,8 @@ class CaseSource:
     free: tuple[str, ...] = ()
     price: float = 0.02
     reward: Reward = _coin_flip
+    case_keys: int = 0
+    """Number of keys that cases are opened with; 0 opens them without keys."""
 
     def values(self, rng: random.Random, names: Any) -> dict[str, str]:
         """Draw a level of each feature."""
@@ -117,7 +119,10 @@ async def run_case(
 ) -> None:
     """Open a case, buy the requested features until it has an action, and send the reward."""
     known = source.values(rng, source.free)
-    answer = await _timed(line, f"/v1/policies/{policy}/cases", {"free": known}, tally)
+    opening: dict[str, Any] = {"free": known}
+    if source.case_keys:
+        opening["case_key"] = f"customer {rng.randrange(source.case_keys)}"
+    answer = await _timed(line, f"/v1/policies/{policy}/cases", opening, tally)
     while answer is not None and answer["buy"]:
         case, values = answer["case"], source.values(rng, answer["buy"])
         known |= values

@@ -18,7 +18,7 @@ from thrifty.errors import InvalidParameter, ThriftyError
 
 COMMANDS_BY_TASK = {
     "Decide what to buy": ("example", "init", "worth", "score", "evaluate"),
-    "Serve decisions": ("serve", "key", "audit", "export", "replay", "warmup"),
+    "Serve decisions": ("serve", "promote", "demote", "key", "audit", "export", "replay", "warmup"),
     "Compare policies": ("list", "run", "compare", "tune", "figures"),
     "Reproduce the paper": ("reproduce", "theory"),
 }

@@ -83,6 +83,7 @@ class Client:
         available: Iterable[str] | None = None,
         policy: str | None = None,
         key: str | None = None,
+        case_key: str | None = None,
     ) -> Case:
         """Open a case.
 
@@ -97,6 +98,9 @@ class Client:
             finding that one needs a key with the scope `read`.
         key : str, optional
             Idempotency key. Default: a new one.
+        case_key : str, optional
+            What the case is about, such as a customer number: while a shadow decides a share of
+            the cases, cases with the same key are decided by the same policy.
 
         Returns
         -------
@@ -105,7 +109,9 @@ class Client:
         """
         if policy is None and self._policy is None:
             self._policy = self._call(client_requests.single_policy())
-        return self._call(client_requests.ask(policy or str(self._policy), free, available, key))
+        return self._call(
+            client_requests.ask(policy or str(self._policy), free, available, key, case_key)
+        )
 
     def observe(
         self,
@@ -224,6 +230,57 @@ class Client:
         """
         return self._call(client_requests.get_policy(name))
 
+    def status(self, name: str) -> dict[str, Any]:
+        """Return what a policy does at the moment, and the estimated gain of its shadows.
+
+        Parameters
+        ----------
+        name : str
+            Name of the policy.
+
+        Returns
+        -------
+        dict
+            The response of `GET /v1/policies/{policy}/status`.
+        """
+        return self._call(client_requests.get_status(name))
+
+    def promote(self, name: str, shadow: str, *, key: str | None = None) -> dict[str, Any]:
+        """Let a shadow act from now on; needs a key with the scope `admin`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the policy.
+        shadow : str
+            Name of its shadow.
+        key : str, optional
+            Idempotency key. Default: a new one.
+
+        Returns
+        -------
+        dict
+            The names of the policy, of the one that is `acting` now, and of the `former` one.
+        """
+        return self._call(client_requests.promote(name, shadow, key))
+
+    def demote(self, name: str, *, key: str | None = None) -> dict[str, Any]:
+        """Go back to the policy that acted before the last promotion; needs the scope `admin`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the policy.
+        key : str, optional
+            Idempotency key. Default: a new one.
+
+        Returns
+        -------
+        dict
+            The names of the policy, of the one that is `acting` now, and of the `former` one.
+        """
+        return self._call(client_requests.demote(name, key))
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
@@ -308,12 +365,13 @@ class AsyncClient:
         available: Iterable[str] | None = None,
         policy: str | None = None,
         key: str | None = None,
+        case_key: str | None = None,
     ) -> Case:
         """Open a case; see `Client.ask`."""
         if policy is None and self._policy is None:
             self._policy = await self._call(client_requests.single_policy())
         return await self._call(
-            client_requests.ask(policy or str(self._policy), free, available, key)
+            client_requests.ask(policy or str(self._policy), free, available, key, case_key)
         )
 
     @_documented_in_client
@@ -360,6 +418,21 @@ class AsyncClient:
     async def policy(self, name: str) -> dict[str, Any]:
         """Return a policy and its totals so far; see `Client.policy`."""
         return await self._call(client_requests.get_policy(name))
+
+    @_documented_in_client
+    async def status(self, name: str) -> dict[str, Any]:
+        """Return what a policy does at the moment; see `Client.status`."""
+        return await self._call(client_requests.get_status(name))
+
+    @_documented_in_client
+    async def promote(self, name: str, shadow: str, *, key: str | None = None) -> dict[str, Any]:
+        """Let a shadow act from now on; see `Client.promote`."""
+        return await self._call(client_requests.promote(name, shadow, key))
+
+    @_documented_in_client
+    async def demote(self, name: str, *, key: str | None = None) -> dict[str, Any]:
+        """Go back to the policy that acted before; see `Client.demote`."""
+        return await self._call(client_requests.demote(name, key))
 
     async def close(self) -> None:
         """Close the connections."""

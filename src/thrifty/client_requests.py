@@ -131,9 +131,12 @@ def ask(
     free: Mapping[str, Any] | None,
     available: Iterable[str] | None,
     key: str | None,
+    case_key: str | None = None,
 ) -> Call[Case]:
     """Open a case."""
-    body = {"free": _values(free), "available": _names(available)}
+    body: dict[str, Any] = {"free": _values(free), "available": _names(available)}
+    if case_key is not None:
+        body["case_key"] = case_key
     return _write(f"/v1/policies/{_quoted(policy)}/cases", body, _case, key)
 
 
@@ -169,6 +172,21 @@ def tell(
 def abandon(case: Case | str, key: str | None) -> Call[None]:
     """Close a case without a reward."""
     return _write(f"{_path(case)}/abandon", {}, lambda _: None, key)
+
+
+def promote(policy: str, shadow: str, key: str | None) -> Call[dict[str, Any]]:
+    """Let a shadow act."""
+    return _write(f"/v1/policies/{_quoted(policy)}/promote", {"shadow": shadow}, dict, key)
+
+
+def demote(policy: str, key: str | None) -> Call[dict[str, Any]]:
+    """Go back to the policy that acted before."""
+    return _write(f"/v1/policies/{_quoted(policy)}/demote", {}, dict, key)
+
+
+def get_status(policy: str) -> Call[dict[str, Any]]:
+    """Get what a policy does at the moment."""
+    return Call("GET", f"/v1/policies/{_quoted(policy)}/status", dict)
 
 
 def explain(case: Case | str) -> Call[dict[str, Any]]:

@@ -49,6 +49,7 @@ class Decider:
         available: NDArray[np.bool_] | None = None,
         case: Any = None,
         notes: Notes | None = None,
+        record: bool = True,
     ) -> Decision:
         """Choose the features to buy next or, if there are none, the action.
 
@@ -65,6 +66,8 @@ class Decider:
         notes : mapping, optional
             The `notes` of the decision before, which its probability depends on. None before the
             first decision of a case.
+        record : bool
+            False leaves the probabilities out, although `records_propensities` is True.
 
         Returns
         -------
@@ -74,7 +77,7 @@ class Decider:
         scaled, policy = self._scaled(seen), self.policy
         reasons = buy = None
         # What an earlier release has decided lacks notes, and then nothing can be said later.
-        records = self.records_propensities and (step == 0 or notes is not None)
+        records = record and self.records_propensities and (step == 0 or notes is not None)
         if step == 0 or policy.stepwise:
             self._draw_for(case, FEATURES, step)
             # None instead of an empty observation saves the policy its validation.

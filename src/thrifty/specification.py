@@ -44,6 +44,43 @@ class RewardRule:
     learn_late: bool = False
 
 
+BY_HAND, WHEN_BETTER = PROMOTIONS = ("by-hand", "when-better")
+"""When a shadow takes over: on request, or as soon as it is better beyond doubt."""
+
+
+@dataclass(frozen=True)
+class ShadowSettings:
+    """The policies that decide beside a policy, and when one of them takes over.
+
+    Parameters
+    ----------
+    specs : tuple of PolicySpec
+        The shadows, all for the problem of the policy.
+    traffic : float
+        Share of the cases that the first shadow decides.
+    promote : str
+        `by-hand` or `when-better`.
+    margin : float
+        How much more per case, in money, a shadow must gain to take over when better.
+    """
+
+    specs: tuple[PolicySpec, ...] = ()
+    traffic: float = 0.0
+    promote: str = BY_HAND
+    margin: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the shadows."""
+        return tuple(spec.name for spec in self.specs)
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of the settings and of all shadows."""
+        shadows = [spec.digest for spec in self.specs]
+        return json.dumps([shadows, self.traffic, self.promote, self.margin])
+
+
 @dataclass(frozen=True)
 class PolicySpec:
     """A policy to serve, as policy.toml declares it.
@@ -70,6 +107,9 @@ class PolicySpec:
         Table columns of a feature, if they have other names.
     agent : bytes, optional
         A saved agent to start from.
+    shadows : ShadowSettings
+        What decides beside it in the service. It may change under the same name, so it is neither
+        a part of the fingerprint nor of `to_dict`; the log has it.
     """
 
     name: str
@@ -82,6 +122,7 @@ class PolicySpec:
     tenant: str = DEFAULT_TENANT
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     agent: bytes | None = field(default=None, repr=False)
+    shadows: ShadowSettings = field(default=ShadowSettings(), compare=False)
 
     @property
     def id(self) -> str:

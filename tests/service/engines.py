@@ -51,8 +51,15 @@ class EngineHarness:
     def key(self) -> str:
         return f"k{next(self._keys)}-{random.getrandbits(60):x}"
 
-    async def open(self, **free: Any) -> Event:
-        return await self.engine.open_case("default", self.name, NewCase(free), self.key(), "r")
+    async def open(self, case_key: str | None = None, **free: Any) -> Event:
+        new = NewCase(free, case_key=case_key)
+        return await self.engine.open_case("default", self.name, new, self.key(), "r")
+
+    async def promote(self, shadow: str) -> Event:
+        return await self.engine.promote("default", self.name, shadow, self.key(), "r")
+
+    async def demote(self) -> Event:
+        return await self.engine.demote("default", self.name, self.key(), "r")
 
     async def observe(self, case: str, values: dict[str, Any], **more: Any) -> Event:
         """Report the result of a purchase, at list prices unless costs are given."""
@@ -115,10 +122,14 @@ def run_with_engine(
     settings: EngineSettings = QUICK,
     clock: Clock | None = None,
     text: str | None = None,
+    path: Path | None = None,
     **changes: str,
 ) -> None:
-    """Run a scenario on a new engine, with the small policy or the policy in `text`."""
-    spec = spec_of(**changes) if text is None else parse_spec(tomllib.loads(text))
+    """Run a scenario on a new engine, with the small policy or the one in `text` or at `path`."""
+    if path is not None:
+        spec = read_spec(path)
+    else:
+        spec = spec_of(**changes) if text is None else parse_spec(tomllib.loads(text))
 
     async def run() -> None:
         time = clock or Clock()

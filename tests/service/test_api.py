@@ -359,6 +359,8 @@ def test_the_openapi_document(running: httpx.Client) -> None:
         "/v1/policies/{policy}",
         "/v1/policies/{policy}/activity",
         "/v1/policies/{policy}/status",
+        "/v1/policies/{policy}/promote",
+        "/v1/policies/{policy}/demote",
         "/metrics",
         "/healthz",
         "/readyz",

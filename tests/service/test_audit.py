@@ -184,10 +184,10 @@ def test_a_replay_teaches_what_was_learnt(store: Path, tmp_path: Path) -> None:
     assert export(opened, tmp_path / "log.parquet") == opened.index.count()
     opened.close()
     done = replay(spec, exported_events(tmp_path / "log.parquet", "lending"), tmp_path / "a.npz")
-    assert (done.learnt, done.cases) == (wanted.model.rounds_learnt, 24)
+    assert (done.learnt, done.cases) == (wanted.panel.rounds_learnt, 24)
     assert (done.reward, done.spend) == (wanted.totals.reward, wanted.totals.spend)
     assert done.same_purchase == 24  # the same policy with the same seed
-    state, taught = wanted.model.policy.get_state(), Agent.load(tmp_path / "a.npz").policy
+    state, taught = wanted.panel.policy.get_state(), Agent.load(tmp_path / "a.npz").policy
     for name, array in taught.get_state().items():
         assert array.tobytes() == state[name].tobytes(), name
 

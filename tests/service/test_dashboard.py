@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import fitter
 import ladder
+from service.shadow_files import with_shadows
 from small_service import LEVELS, Served, ladder_file, policy_file, run_apart, served
 from thrifty.client import Client
 from waiting import LIMIT, wait_until
@@ -214,6 +215,48 @@ def test_the_plan_and_what_the_policy_reports(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     finally:
         page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_shadows_and_their_estimates(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, width: int
+) -> None:
+    folder: Path = tmp_path_factory.mktemp("shadows")
+    shadows = {"careful": "scout", "eager": "linucb"}
+    path = with_shadows(folder, policy="uniform", shadows=shadows, more="traffic = 0.25")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_default_timeout(LIMIT * 1000)
+    try:
+        with served(path, "--store", folder / "store.db") as running:
+            with Client(running.url, "lending") as client:
+                page.goto(running.url)
+                expect(page.locator("#shadow-rows")).to_contain_text("no case yet")
+                for k in range(12):
+                    case = client.ask(free={"age": "old"}, case_key=f"customer {k}")
+                    while case.buy:
+                        case = client.observe(case, dict.fromkeys(case.buy))
+                    client.tell(case, outcome="repaid")
+                careful, eager = page.locator("#shadow-rows tr").all()
+                expect(careful).to_contain_text("11 of 12")
+                expect(careful).to_contain_text("careful (scout, decides 25% of cases)")
+                expect(careful).to_contain_text("EUR to ")
+                expect(eager).to_contain_text("not known in any case")
+                expect(page.locator("#shadows-note")).to_contain_text("lending acts.")
+                view = client.status("lending")["shadows"][0]
+                expect(careful).to_contain_text(f"{view['difference']:,.2f}".rstrip("0"))
+                client.promote("lending", "careful")
+                expect(page.locator("#shadows-note")).to_contain_text("careful acts.")
+                expect(page.locator("#shadow-rows")).to_contain_text("lending (uniform")
+                client.demote("lending")
+                expect(page.locator("#shadows-note")).to_contain_text("lending acts.")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    finally:
+        page.close()
+
+
+def test_a_policy_without_shadows_shows_none(page: Page) -> None:
+    choose(page, "lending")
+    expect(page.locator("#shadows")).to_be_hidden()
 
 
 def test_a_policy_that_reports_nothing_shows_no_plan(page: Page) -> None:

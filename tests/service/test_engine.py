@@ -52,7 +52,7 @@ def test_a_case_from_its_opening_to_its_reward(store_address: str) -> None:
         assert acted.body["action"] in ("decline", "approve")
         assert await harness.reward(opened.case, 100.0) == "learnt"
         await harness.settled()
-        assert harness.projection.model.rounds_learnt == 1
+        assert harness.projection.panel.rounds_learnt == 1
         assert not harness.projection.cases
         totals = harness.projection.totals
         assert (totals.reward, totals.spend, totals.gain) == (100.0, 4.0, 96.0)
@@ -222,7 +222,7 @@ def test_the_same_key_gives_the_same_answer(store_address: str) -> None:
         assert len({event.case for event in await asyncio.gather(*together)}) == 1
         await harness.settled()
         assert engine.store.index.count() == 4
-        assert harness.projection.model.rounds_learnt == 1
+        assert harness.projection.panel.rounds_learnt == 1
 
     run_with_engine(store_address, scenario)
 

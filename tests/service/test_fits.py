@@ -62,7 +62,7 @@ async def play_and_fit(harness: EngineHarness) -> None:
 
 async def fits_used(harness: EngineHarness, count: int) -> None:
     """Wait until this many fits are applied."""
-    await until(lambda: harness.projection.model.fits_applied == count, "the fit")
+    await until(lambda: harness.projection.panel.fits_applied == count, "the fit")
 
 
 def events_of(address: str | Path) -> list[Event]:
@@ -115,8 +115,8 @@ def test_the_results_of_fits_are_events(store_address: str) -> None:
 def test_decisions_go_on_while_a_fit_runs(store_address: str, gate: Path) -> None:
     async def scenario(harness: EngineHarness) -> None:
         await play(harness, 7)
-        assert harness.projection.model.fits_applied == 0
-        due = harness.projection.model.due_fit
+        assert harness.projection.panel.fits_applied == 0
+        due = harness.projection.panel.due_fit
         assert due is not None
         gate.touch()
         await fits_used(harness, 1)
@@ -150,7 +150,7 @@ def test_a_stale_fit_in_the_log_is_ignored_by_all(store_address: str, gate: Path
         await harness.engine._committer.append(stale)
         await harness.settled()
         assert harness.projection.totals.counts["fitted too late"] == 1
-        assert harness.projection.model.version == 5
+        assert harness.projection.panel.version == 5
         gate.touch()
         await fits_used(harness, 1)
         await play(harness, 2)
@@ -171,15 +171,15 @@ def test_a_restart_applies_results_and_runs_only_the_due_fit(
         await play_and_fit(harness)
         gate.unlink()  # from now on no fit ends
         await play(harness, 4)
-        due = harness.projection.model.due_fit
+        due = harness.projection.panel.due_fit
         assert due is not None
         assert due.number == 4
 
     run_with_engine(store_address, scenario, policy="fitter", more=EVERY)
 
     async def restarted(harness: EngineHarness) -> None:
-        due = harness.projection.model.due_fit
-        assert (harness.projection.model.fits_applied, due and due.number) == (3, 4)
+        due = harness.projection.panel.due_fit
+        assert (harness.projection.panel.fits_applied, due and due.number) == (3, 4)
         gate.touch()
         await fits_used(harness, 4)
 
@@ -312,6 +312,6 @@ def test_the_export_and_a_replay(store: Path, tmp_path: Path) -> None:
     assert fits["case"].unique().to_list() == [fits_id(spec)]
     assert fits["step"].to_list() == [1, 2, 3]
     done = replay(spec, exported_events(log, "lending"), tmp_path / "agent.npz")
-    assert done.learnt == folded.model.rounds_learnt == 14
+    assert done.learnt == folded.panel.rounds_learnt == 14
     other = spec_of(policy="ucb1")
     assert replay(other, exported_events(log, "lending")).learnt == 14

@@ -4,14 +4,21 @@ import json
 import random
 import subprocess
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
-from benchmarks.kills import Killing, kill_often
+from benchmarks.kills import (
+    Killing,
+    kill_often,
+    promote_or_demote,
+    unsticky_keys,
+    write_policy,
+)
 from benchmarks.load import CaseSource, Tally
 
-from small_service import LEVELS, THRIFTY, Served, policy_file, run_apart
+from small_service import LEVELS, THRIFTY, Served, policy_file, policy_text, run_apart
 from thrifty.client import Client
-from thrifty.service.audit import fold_log
+from thrifty.service.audit import audit, fold_log
 from thrifty.service.stores import open_store
 from waiting import until
 
@@ -59,6 +66,30 @@ def test_kill_9_while_another_stands_by(tmp_path: Path) -> None:
     assert done.acknowledged >= 600
     assert done.lost == []
     assert done.twice == []
+
+
+def test_kill_9_with_shadows_and_promotions(store_address: str, tmp_path: Path) -> None:
+    """A short version of `benchmarks/kills.py --shadows`, on both kinds of store."""
+    policy = write_policy(tmp_path, policy_text(), shadows=True, traffic=0.3)
+    world = CaseSource(LEVELS, price=0.5, case_keys=40)
+    moment = after_requests(150, 300, seed=3)
+    done: Killing = run_apart(
+        kill_often(
+            policy, store_address, world, kills=4, moment=moment, after_start=promote_or_demote
+        )
+    )
+    assert done.acknowledged >= 600
+    assert done.lost == []
+    assert done.twice == []
+    with closing(open_store(store_address, read_only=True)) as store:
+        (spec,) = store.policies.specs()
+        found = audit(store, spec)
+        assert found.passed, str(found.difference)
+        assert found.state == done.state
+        assert unsticky_keys(store, spec) == 0
+        panel = fold_log(store, spec).panel
+        assert panel.turn == 3  # the shadows, a promotion and its reversal
+        assert all(member.model.rounds_learnt for member in panel.members)
 
 
 def test_the_same_key_gives_the_same_answer_after_a_kill(tmp_path: Path) -> None:

@@ -411,7 +411,7 @@ class CaseMachine(RuleBasedStateMachine):
         self.loop.run(self.harness.settled())
         projection: Projection = self.harness.projection
         learnt = [case.learnt for case in self.cases.values() if case.learnt is not None]
-        assert projection.model.rounds_learnt == len(learnt)
+        assert projection.panel.rounds_learnt == len(learnt)
         assert projection.totals.counts == +self.counts
         assert projection.totals.reward == pytest.approx(sum(learnt))
         assert projection.totals.spend == pytest.approx(self.spend)

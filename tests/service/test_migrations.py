@@ -138,7 +138,7 @@ def test_cases_that_release_0_1_left_open_go_on(tmp_path: Path) -> None:
         assert seen.free.tolist() == [False, False, True]
         await harness.reward(new.case, 1.0)
         await harness.settled()
-        assert harness.projection.model.rounds_learnt == 25 + 4
+        assert harness.projection.panel.rounds_learnt == 25 + 4
 
     clock = Clock(max(case.opened.at for case in projection.cases.values()))
     run_with_engine(tmp_path / "store.db", scenario, clock=clock, text=_file_of_release_0_1())

@@ -34,7 +34,7 @@ def test_reward_rules(
         await harness.pass_deadlines()
         await harness.settled()
         assert harness.projection.totals.reward == sum(learnt)
-        assert harness.projection.model.rounds_learnt == len(learnt)
+        assert harness.projection.panel.rounds_learnt == len(learnt)
         assert not harness.projection.cases
         view = case_view(*await harness.engine.case("default", case))
         assert view["learnt_reward"] == (learnt[0] if learnt else None)
@@ -80,7 +80,7 @@ def test_late_rewards_are_stored_and_learnt_if_wanted(
         assert await harness.reward(case, 50.0) == use
         assert await harness.reward(case, 60.0) == "late"
         await harness.settled()
-        assert harness.projection.model.rounds_learnt == learnt
+        assert harness.projection.panel.rounds_learnt == learnt
         assert list(harness.projection.totals.late) == [case, case]
         assert harness.projection.totals.lags == [0] * 8 + [2]  # both came after more than a week
         _, found = await harness.engine.case("default", case)
@@ -113,7 +113,7 @@ def test_a_late_reward_that_comes_before_the_watch_means_the_same(
         await harness.engine._maintain()
         await harness.settled()
         assert not harness.projection.cases
-        assert (harness.projection.model.rounds_learnt, harness.projection.totals.reward) == (
+        assert (harness.projection.panel.rounds_learnt, harness.projection.totals.reward) == (
             len(learnt),
             sum(learnt),
         )
@@ -136,7 +136,7 @@ def test_nothing_is_learnt_from_a_case_without_an_action(store_address: str) -> 
             await harness.reward(abandoned, 1.0)
         await harness.settled()
         await harness.pass_deadlines()
-        assert harness.projection.model.rounds_learnt == 0
+        assert harness.projection.panel.rounds_learnt == 0
         assert harness.projection.totals.counts["expired"] == 1
         assert harness.projection.totals.counts["abandoned"] == 1
 

@@ -26,6 +26,8 @@ ENDPOINTS = [
     ("GET", "/v1/policies/{policy}", "read"),
     ("GET", "/v1/policies/{policy}/activity", "read"),
     ("GET", "/v1/policies/{policy}/status", "read"),
+    ("POST", "/v1/policies/{policy}/promote", "admin"),
+    ("POST", "/v1/policies/{policy}/demote", "admin"),
     ("GET", "/metrics", "admin"),
 ]
 OPEN = ["/", "/healthz", "/readyz", "/openapi.json", "/static/dashboard.js"]

@@ -128,7 +128,7 @@ def test_a_case_that_needs_nothing_has_its_action_at_once(store_address: str) ->
         assert await harness.reward(opened.case, outcome="repaid") == "learnt"
         await harness.settled()
         assert (
-            harness.projection.totals.counts["acted"] == harness.projection.model.rounds_learnt == 1
+            harness.projection.totals.counts["acted"] == harness.projection.panel.rounds_learnt == 1
         )
         assert harness.projection.totals.set_in_use == []
 
@@ -144,7 +144,7 @@ def test_late_rewards_bring_all_purchases_along(store_address: str) -> None:
         await harness.pass_deadlines()
         assert await harness.reward(case, outcome="repaid") == "late-learnt"
         await harness.settled()
-        state = harness.projection.model.policy.get_state()
+        state = harness.projection.panel.policy.get_state()
         assert state["purposes"].tolist() == [0, 0, 1, 0, 0, 0, 0]  # history is the second feature
         assert state["counts"][0].sum() == 4  # income, history, age and the column of all cases
         assert audit(harness.engine.store, harness.projection.spec).difference is None
@@ -180,7 +180,7 @@ def test_outcomes_and_rules(
         await harness.pass_deadlines()
         view = case_view(*await harness.engine.case("default", case))
         assert (view["learnt_reward"], view["outcome"]) == (learnt, outcome)
-        counted = harness.projection.model.policy.get_state()["counts"][:, -1].tolist()
+        counted = harness.projection.panel.policy.get_state()["counts"][:, -1].tolist()
         assert counted == ([0, 1] if outcome is None else [1, 1])  # an outcome teaches of both
         assert audit(harness.engine.store, harness.projection.spec).difference is None
 
@@ -253,7 +253,7 @@ def test_killed_between_two_purchases(tmp_path: Path) -> None:
     said = _run(tmp_path, "replay", log, fresh, "--of", "lending", "--save", tmp_path / "a.npz")
     assert f"fresh: learnt {found['learnt']} rounds" in said.stdout
     store = open_store(str(tmp_path / "store.db"), read_only=True)
-    wanted = fold_log(store, store.policies.specs()[0]).model.policy.get_state()
+    wanted = fold_log(store, store.policies.specs()[0]).panel.policy.get_state()
     store.close()
     taught = Agent.load(tmp_path / "a.npz").policy
     assert taught.rounds == found["learnt"]

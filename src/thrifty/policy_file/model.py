@@ -36,7 +36,7 @@ from thrifty.outcomes import Outcomes, RewardRange
 from thrifty.parameters import as_float
 from thrifty.policies.auto import AUTO
 from thrifty.prices import Bundle, Group, PriceList
-from thrifty.specification import DEFAULT_TENANT, WEEK
+from thrifty.specification import BY_HAND, DEFAULT_TENANT, WEEK
 
 MAX_MONEY = 1e12
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -129,6 +129,13 @@ def _whole(low: int, high: int) -> Callable[[Any], Any]:
     return check
 
 
+def _share(value: Any) -> Any:
+    number = as_float(value)
+    if not 0 <= number <= 0.5:
+        raise ValueError("give a share of the cases from 0 to 0.5, for example 0.1")
+    return number
+
+
 def _address_part(value: str) -> str:
     if not _NAME.fullmatch(value):
         raise ValueError("use 1 to 64 letters, digits, _ and -, because it is part of URLs")
@@ -168,7 +175,7 @@ Price = Annotated[float | PriceColumn | None, _optional(_price)]
 
 
 class PolicySection(Section):
-    """`[policy]`: name and kind of the policy. Other keys are parameters of the policy."""
+    """`[policy]`: name and kind of the policy, and its shadows. Other keys are its parameters."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -178,6 +185,19 @@ class PolicySection(Section):
     agent: Name | None = None
     history: Name | None = None
     tenant: AddressPart = DEFAULT_TENANT
+    shadow: Names = ()
+    traffic: Annotated[float, BeforeValidator(_share)] = 0.0
+    promote: Literal["by-hand", "when-better"] = "by-hand"
+    promote_margin: Annotated[float, BeforeValidator(_fee)] = 0.0
+
+    @model_validator(mode="after")
+    def _check_shadows(self) -> Self:
+        if not self.shadow and (self.traffic or self.promote != BY_HAND):
+            raise ValueError(
+                "traffic and promote are for shadows, but there are none: name them in shadow, or "
+                "remove traffic and promote"
+            )
+        return self
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from thrifty.policy_file.model import (
 )
 from thrifty.policy_file.old_formats import upgrade, upgrade_price_list, upgrade_rewards
 from thrifty.policy_file.plans import PLAN, planned_free, planned_problem, read_policy_plan
+from thrifty.policy_file.shadows import read_shadows
 from thrifty.problem import Problem, RewardRange
 from thrifty.specification import PolicySpec, RewardRule
 
@@ -297,7 +300,7 @@ def build_spec(
         history = read_policy_history(file, problem, free, folder)
         if history is not None:
             agent = learnt_agent(policy, problem, own.seed, parameters, history, notify)
-    return PolicySpec(
+    spec = PolicySpec(
         name=own.name,
         tenant=own.tenant,
         policy=policy,
@@ -309,6 +312,17 @@ def build_spec(
         columns={feature.name: feature.columns for feature in file.features if feature.columns},
         agent=agent,
     )
+    return replace(spec, shadows=read_shadows(own, spec, folder, partial(_read_shadow, notify)))
+
+
+def _read_shadow(notify: Callable[[str], None] | None, path: Path) -> PolicySpec:
+    """Read the policy.toml of a shadow, which has no shadows itself."""
+    file = read_policy_file(path)
+    if file.policy is not None and file.policy.shadow:
+        raise InvalidSpec(
+            f"{path} has shadows of its own, but it is a shadow itself: remove `shadow` from it."
+        )
+    return read_spec(path, notify=notify)
 
 
 @contextmanager

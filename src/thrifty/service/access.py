@@ -86,8 +86,10 @@ def needed_scope(method: str, path: str) -> str | None:
 
     >>> needed_scope("POST", "/v1/cases/1/reward"), needed_scope("GET", "/healthz")
     ('decide', None)
+    >>> needed_scope("POST", "/v1/policies/lending/promote")
+    'admin'
     """
-    if path == "/metrics":
+    if path == "/metrics" or path.endswith(("/promote", "/demote")):
         return ADMIN
     if path.startswith("/v1/"):
         return READ if method in ("GET", "HEAD") else DECIDE

@@ -29,8 +29,10 @@ from thrifty.service.openapi import Operation, build_document
 from thrifty.service.requests import (
     AbandonRequest,
     B,
+    DemoteRequest,
     ObservationRequest,
     OpenCaseRequest,
+    PromoteRequest,
     RewardRequest,
     parse_request,
 )
@@ -41,6 +43,7 @@ from thrifty.service.response_models import (
     DecisionResponse,
     HealthResponse,
     PolicyResponse,
+    PromotionResponse,
     ReadyResponse,
     RewardResponse,
     StatusResponse,
@@ -51,7 +54,7 @@ async def open_case(request: Request) -> Response:
     """Open a case: choose the features to buy for it, or the action."""
     policy = _path_name(request, "policy")
     write = _WriteRequest(request, OpenCaseRequest)
-    new = NewCase(write.body.free, write.body.available)
+    new = NewCase(write.body.free, write.body.available, write.body.case_key)
     event = await write.engine.open_case(write.tenant, policy, new, write.key, write.digest)
     return write.respond(event, 201)
 
@@ -80,6 +83,22 @@ async def abandon(request: Request) -> Response:
     case = _path_name(request, "case")
     write = _WriteRequest(request, AbandonRequest)
     return write.respond(await write.engine.abandon(write.tenant, case, write.key, write.digest))
+
+
+async def promote(request: Request) -> Response:
+    """Let a shadow act from now on; the policy that acted becomes a shadow."""
+    policy = _path_name(request, "policy")
+    write = _WriteRequest(request, PromoteRequest)
+    shadow = write.body.shadow
+    event = await write.engine.promote(write.tenant, policy, shadow, write.key, write.digest)
+    return write.respond(event)
+
+
+async def demote(request: Request) -> Response:
+    """Go back to the policy that acted before the last promotion."""
+    policy = _path_name(request, "policy")
+    write = _WriteRequest(request, DemoteRequest)
+    return write.respond(await write.engine.demote(write.tenant, policy, write.key, write.digest))
 
 
 async def show_case(request: Request) -> Response:
@@ -115,8 +134,9 @@ async def show_activity(request: Request) -> Response:
 async def show_status(request: Request) -> Response:
     """Return what a policy does at the moment: its plan, and what exploring has cost."""
     projection = _engine(request).projection(_tenant(request), _path_name(request, "policy"))
-    status = projection.model.policy.status()
-    return _json(await run_in_threadpool(responses.status_view, projection.spec, status))
+    panel = projection.panel
+    status, beside = panel.policy.status(), responses.panel_view(panel)
+    return _json(await run_in_threadpool(responses.status_view, projection.spec, status, beside))
 
 
 async def show_metrics(request: Request) -> Response:
@@ -150,6 +170,8 @@ OPERATIONS = (
     Operation("POST", f"{_CASE}/observations", observe, DecisionResponse, ObservationRequest),
     Operation("POST", f"{_CASE}/reward", reward, RewardResponse, RewardRequest),
     Operation("POST", f"{_CASE}/abandon", abandon, AbandonResponse, AbandonRequest),
+    Operation("POST", f"{_POLICY}/promote", promote, PromotionResponse, PromoteRequest),
+    Operation("POST", f"{_POLICY}/demote", demote, PromotionResponse, DemoteRequest),
     Operation("GET", _CASE, show_case, CaseResponse),
     Operation("GET", "/v1/policies", show_policies, list[PolicyResponse]),
     Operation("GET", _POLICY, show_policy, PolicyResponse),

@@ -8,26 +8,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from thrifty.errors import SaveError, ThriftyError
 from thrifty.fits import describe_machine
-from thrifty.rounds import Observation
-from thrifty.service import decisions
+from thrifty.service import decisions, panel_changes
 from thrifty.service.cases import CaseState
 from thrifty.service.events import (
     FITTED,
     INVALID_BODY_ERRORS,
     OPENED,
+    PANEL_KINDS,
+    PROMOTED,
     REWARDED,
     SETTLED,
     START,
     Event,
     Position,
 )
-from thrifty.service.fit_events import digest, fit_number, fit_result
+from thrifty.service.fit_events import digest, fit_number, fit_owner, fit_result
 from thrifty.service.model import Model
+from thrifty.service.panel import LearntCase, Panel
 from thrifty.service.projection import Projection
 from thrifty.service.propensity_bodies import PROPENSITY
 from thrifty.service.snapshots import restore_snapshot
@@ -135,7 +134,7 @@ def audit(store: Store, spec: PolicySpec) -> AuditReport:
     auditor = _Auditor(store, spec)
     difference = auditor.first_difference()
     projection = fold_log(store, spec, until=auditor.end)
-    learnt, state = projection.model.rounds_learnt, projection.digest()
+    learnt, state = projection.panel.rounds_learnt, projection.digest()
     snapshots = 0
     for data in store.snapshots.load(spec):
         restored = _restored(store, spec, data)
@@ -203,47 +202,28 @@ def _compare_snapshot(
     )
 
 
-@dataclass(frozen=True)
-class _Round:
-    """A round for the model to learn."""
-
-    seen: Observation
-    action: int
-    reward: float
-    outcome: int | None
-    priced: NDArray[np.bool_] | None
-
-    def teach(self, model: Model) -> None:
-        model.learn(self.seen, self.action, self.reward, self.outcome, priced=self.priced)
-
-
-class _RoundCollector:
-    """A learner that only collects the rounds."""
+class _CaseCollector:
+    """A learner that only collects the cases."""
 
     def __init__(self) -> None:
-        self.waiting: deque[_Round] = deque()
+        self.waiting: deque[LearntCase] = deque()
 
-    def learn(
-        self,
-        seen: Observation,
-        action: int,
-        reward: float,
-        outcome: int | None = None,
-        *,
-        priced: NDArray[np.bool_] | None = None,
-    ) -> None:
-        self.waiting.append(_Round(seen, action, reward, outcome, priced))
+    def learn(self, case: LearntCase) -> None:
+        self.waiting.append(case)
 
-    def apply_fit(self, number: int, result: bytes) -> bool:
-        del number, result  # the auditor takes them from the event
+    def apply_fit(self, number: int, result: bytes, name: str | None = None) -> bool:
+        del number, result, name  # the auditor takes them from the event
         return True
+
+    def change(self, event: Event) -> None:
+        del event  # the auditor applies it
 
 
 class _Auditor:
     """One pass over the changes of the log, in step with one over its decisions.
 
-    Decisions come in the order of the changes before them, so the model learns exactly the rounds
-    and uses exactly the fits that each decision was based on.
+    Decisions come in the order of the changes before them, so the panel learns exactly the rounds,
+    uses exactly the fits and has exactly the members that each decision was based on.
     """
 
     def __init__(self, store: Store, spec: PolicySpec) -> None:
@@ -255,18 +235,18 @@ class _Auditor:
         self._elsewhere: Counter[str] = Counter()
 
     def first_difference(self) -> AuditDifference | None:
-        model, changes = Model(self.spec), self._changes()
+        panel, changes = Panel(self.spec), self._changes()
         found = None
         for event, earlier in self.store.index.decisions(self.spec):
-            while model.version < (event.basis or 0):
+            while panel.version < (event.basis or 0):
                 change = next(changes, None)
                 if change is None:
-                    return found or _difference(event, "basis", event.basis, model.version)
-                self._apply(model, change)
+                    return found or _difference(event, "basis", event.basis, panel.version)
+                self._apply(panel, change)
             self.decisions += 1
-            found = found or self._check_decision(model, event, earlier)
+            found = found or self._check_decision(panel, event, earlier)
         for change in changes:
-            self._apply(model, change)
+            self._apply(panel, change)
         possible = (found, self.rule_broken, self.fit_differs)
         differences = [difference for difference in possible if difference is not None]
         return min(differences, key=lambda difference: difference.seq, default=None)
@@ -277,14 +257,19 @@ class _Auditor:
         machines = tuple(sorted(self._elsewhere))
         return OtherMachines(self._elsewhere.total(), machines, describe_machine())
 
-    def _apply(self, model: Model, change: _Round | Event) -> None:
-        if isinstance(change, _Round):
-            change.teach(model)
+    def _apply(self, panel: Panel, change: LearntCase | Event) -> None:
+        if isinstance(change, LearntCase):
+            panel.learn(change)
+            return
+        if change.kind in PANEL_KINDS:
+            panel.change(change)
             return
         number, result = fit_number(change.body), fit_result(change.body)
-        if model.is_due(number):
-            self._check_fit(model, change, result)
-        model.apply_fit(number, result)  # as written, so that later differences show as well
+        owner = panel.named(fit_owner(change.body))
+        if owner is not None and owner.model.is_due(number):
+            self._check_fit(owner.model, change, result)
+        # as written, so that later differences show as well
+        panel.apply_fit(number, result, fit_owner(change.body))
 
     def _check_fit(self, model: Model, event: Event, result: bytes) -> None:
         fit = model.due_fit
@@ -300,15 +285,15 @@ class _Auditor:
             what = f"the result of fit {fit.number}"
             self.fit_differs = _difference(event, what, digest(result), digest(computed))
 
-    def _changes(self) -> Iterator[_Round | Event]:
-        collector = _RoundCollector()
+    def _changes(self) -> Iterator[LearntCase | Event]:
+        collector = _CaseCollector()
         projection = Projection(self.spec, collector)
         for event in read_policy_log(self.store, self.spec):
             self.events, self.end = self.events + 1, event.position
             if self.rule_broken is None:
                 self.rule_broken = self._check_rule(projection, event)
             projection.apply(event)
-            if event.kind == FITTED:
+            if event.kind == FITTED or event.kind in PANEL_KINDS:
                 yield event
             while collector.waiting:
                 yield collector.waiting.popleft()
@@ -333,32 +318,34 @@ class _Auditor:
         return decisions.reward(self.spec, case, *amounts, decisions.RequestInfo(event.at))
 
     def _check_decision(
-        self, model: Model, event: Event, earlier: Sequence[Event]
+        self, panel: Panel, event: Event, earlier: Sequence[Event]
     ) -> AuditDifference | None:
         try:
-            return _compare(event, self._decide(model, event, earlier))
+            return _compare(event, self._decide(panel, event, earlier))
         except (ThriftyError, *INVALID_BODY_ERRORS) as error:
             return _invalid(event, error)
 
-    def _decide(self, model: Model, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
+    def _decide(self, panel: Panel, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
         """Repeat a decision, as far as the release that made it described it."""
-        again = self._repeat(model, event, earlier)
+        again = self._repeat(panel, event, earlier)
         if PROPENSITY in event.body:
             return again
         return {name: value for name, value in again.items() if name != PROPENSITY}
 
-    def _repeat(self, model: Model, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
+    def _repeat(self, panel: Panel, event: Event, earlier: Sequence[Event]) -> Mapping[str, Any]:
         spec, body = self.spec, event.body
+        if event.kind == PROMOTED:
+            return panel_changes.better_body(panel) or {"policy": panel.acting.name}
         if event.kind != OPENED:
             case = CaseState.from_events(spec.problem, earlier)
-            again = decisions.next_decision(spec, model, case, case.bought(body), body["available"])
+            again = decisions.next_decision(spec, panel, case, case.bought(body), body["available"])
             # Earlier versions did not log why a policy that buys in steps stopped.
             is_unexplained = "action" in again and "reasons" not in body
             return {k: value for k, value in again.items() if k != "reasons" or not is_unexplained}
         if "contract" not in body:
-            return decisions.legacy_opening_body(spec, model, event.case, body["free"], event.at)
-        new = decisions.NewCase(body["free"], body["available"])
-        return decisions.opening_body(spec, model, event.case, new, event.at)
+            return decisions.legacy_opening_body(spec, panel, event.case, body["free"], event.at)
+        new = decisions.NewCase(body["free"], body["available"], body.get("case_key"))
+        return decisions.opening_body(spec, panel, event.case, new, event.at)
 
 
 def _compare(event: Event, computed: Mapping[str, Any]) -> AuditDifference | None:

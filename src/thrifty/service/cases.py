@@ -25,6 +25,8 @@ from thrifty.service.events import (
     SETTLED,
     Event,
 )
+from thrifty.service.imagined import ImaginedCase
+from thrifty.service.panel import LearntCase, ShadowCase
 from thrifty.service.propensity_bodies import ACTION, BUY, logged_propensity
 
 
@@ -56,6 +58,14 @@ class CaseState:
         Rewards that are kept until the deadline.
     is_legacy : bool
         True if release 0.1 opened the case.
+    decider : str, optional
+        Name of the policy that decides the case; None if the log has no name.
+    turn : int
+        Number of changes of the panel before the case.
+    shadows : mapping
+        What the other policies would have done, by name, as in the log.
+    purchase_chance : float
+        Probability of all purchases of the case; 0 if it is not known.
     """
 
     problem: Problem
@@ -65,6 +75,10 @@ class CaseState:
     learnt_reward: Reward | None = None
     noted: list[Reward] = field(default_factory=list)
     is_legacy: bool = False
+    decider: str | None = None
+    turn: int = 0
+    shadows: Mapping[str, Any] = field(default_factory=dict)
+    purchase_chance: float = 1.0
     _legacy_free: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
@@ -217,13 +231,40 @@ class CaseState:
         else:
             self.record.free = known
             _require_decision(body)
+        self.turn = body.get("turn", 0)
+        self._note_panel(body)
         self.record.decide(self._decision(body))
 
     def _observe(self, body: Mapping[str, Any]) -> None:
         bought, decision = self.bought(body), self._decision(body)
         _require_decision(body)
+        self._note_panel(body)
         self.record.observe(bought)
         self.record.decide(decision)
+
+    def _note_panel(self, body: Mapping[str, Any]) -> None:
+        """Remember who decided, with what probability, and what the others would have done."""
+        self.decider = body.get("by", self.decider)
+        self.shadows = body.get("shadows", self.shadows)
+        chances = body.get("propensity")
+        self.purchase_chance *= 0.0 if chances is None else chances.get("buy", 1.0)
+
+    def learnt(self, reward: Reward) -> LearntCase:
+        """Return the case with a reward, for all policies that learn from it."""
+        return LearntCase(
+            seen=self.observation(),
+            action=self.action,
+            reward=reward.money,
+            outcome=reward.outcome,
+            priced=self.priced(),
+            decider=self.decider,
+            turn=self.turn,
+            shadows={
+                name: ShadowCase(ImaginedCase.from_body(self.problem, body), body.get("chance"))
+                for name, body in self.shadows.items()
+            },
+            usual=self.purchase_chance > 0.5,
+        )
 
     def _decision(self, body: Mapping[str, Any]) -> Decision:
         action = body.get("action")

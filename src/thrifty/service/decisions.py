@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.case_inputs import action_mask, free_codes, parse_purchase, parse_reward, require_free
 from thrifty.case_record import Decision, PurchaseResult
 from thrifty.errors import RoundClosed
 from thrifty.json_values import to_json_value
+from thrifty.propensities import Notes
 from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, CaseState, Reward
 from thrifty.service.events import (
@@ -26,7 +30,9 @@ from thrifty.service.events import (
     SETTLED,
     Event,
 )
+from thrifty.service.imagined import imagine
 from thrifty.service.model import Model, reasons_as_json
+from thrifty.service.panel import Panel, PanelMember
 from thrifty.service.propensity_bodies import propensity_body
 from thrifty.specification import PolicySpec
 
@@ -62,10 +68,13 @@ class NewCase:
         Values that are known for free, by feature.
     available : sequence of str, optional
         The actions to choose from if nothing is bought. Default: all actions.
+    case_key : str, optional
+        Cases with the same key are decided by the same policy while a shadow has traffic.
     """
 
     free: Values
     available: Sequence[str] | None = None
+    case_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,39 +99,48 @@ class ObservationReport:
     available: Sequence[str] | None = None
 
 
-def open_case(spec: PolicySpec, model: Model, case: str, new: NewCase, info: RequestInfo) -> Event:
+def open_case(spec: PolicySpec, panel: Panel, case: str, new: NewCase, info: RequestInfo) -> Event:
     """Choose what to buy for a new case or, if nothing, its action."""
     require_free(spec.problem, spec.free, new.free)
-    body = opening_body(spec, model, case, new, info.at)
-    return _event(spec, case, 0, OPENED, info, body, model)
+    body = opening_body(spec, panel, case, new, info.at)
+    return _event(spec, case, 0, OPENED, info, body, panel)
 
 
 def opening_body(
-    spec: PolicySpec, model: Model, case: str, new: NewCase, at: int
+    spec: PolicySpec, panel: Panel, case: str, new: NewCase, at: int
 ) -> dict[str, Any]:
-    """Return the body of an opening, which depends on the model's version and the case alone."""
+    """Return the body of an opening, which depends on the panel's version and the case alone."""
     known = Observation.from_free(spec.problem, free_codes(spec.problem, new.free))
     available = action_mask(spec.problem, new.available)
-    decision = model.decide(known, step=0, available=available, case=case)
-    return {
+    decider = panel.decider(new.case_key or case)
+    decision = decider.model.decide(known, step=0, available=available, case=case)
+    body = {
         "contract": CONTRACT,
         "free": dict(new.free),
         "available": _as_list(new.available),
-        **_purchase_body(spec, model, decision.places, decision),
+        **_purchase_body(spec, decider.model, decision.places, decision),
         "deadline": _deadline(spec, at),
         **({} if decision.action is None else _action_body(spec, decision)),
         **propensity_body(decision),
-        **_fits_body(model),
+        **_fits_body(panel),
     }
+    if new.case_key is not None:
+        body["case_key"] = new.case_key
+    if not panel.is_plain:
+        body |= {"turn": panel.turn, "by": decider.name}
+        situation = _Situation(case, known, available)
+        body |= _shadows_body(spec, panel, decider, situation, decision)
+    return body
 
 
 def legacy_opening_body(
-    spec: PolicySpec, model: Model, case: str, free: Values, at: int
+    spec: PolicySpec, panel: Panel, case: str, free: Values, at: int
 ) -> dict[str, Any]:
     """Return the body of an opening as release 0.1 wrote it.
 
     The policy did not see the free values; they were removed from its purchase afterwards.
     """
+    model = panel.acting.model
     decision = model.decide(Observation.nothing(spec.problem), step=0, case=case)
     free_names = {*free, *spec.free}
     names = spec.problem.feature_names
@@ -135,7 +153,7 @@ def legacy_opening_body(
 
 
 def observe(
-    spec: PolicySpec, model: Model, case: CaseState, report: ObservationReport, info: RequestInfo
+    spec: PolicySpec, panel: Panel, case: CaseState, report: ObservationReport, info: RequestInfo
 ) -> Event:
     """Choose what to buy next in a case or, if nothing, its action."""
     _require_running(case, info.at)
@@ -149,37 +167,106 @@ def observe(
     )
     body = {
         **_report_body(case, report, bought),
-        **next_decision(spec, model, case, case.visible(bought), report.available),
+        **next_decision(spec, panel, case, case.visible(bought), report.available),
     }
-    return _event(spec, case.id, case.step, OBSERVED, info, body, model)
+    return _event(spec, case.id, case.step, OBSERVED, info, body, panel)
 
 
 def next_decision(
     spec: PolicySpec,
-    model: Model,
+    panel: Panel,
     case: CaseState,
     bought: PurchaseResult,
     available: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Return the decision in the body of an observation."""
-    record = case.record
-    decision = model.decide(
-        record.observation_after(spec.problem.n_features, bought),
-        step=len(record.steps),
-        available=action_mask(spec.problem, available),
-        case=case.id,
-        notes=record.notes,
+    record, allowed = case.record, action_mask(spec.problem, available)
+    decider = panel.named(case.decider) or panel.acting
+    known, notes = _known_to(decider, case, bought)
+    decision = decider.model.decide(
+        known, step=len(record.steps), available=allowed, case=case.id, notes=notes
     )
     if decision.action is None:
         owned = [*record.owned(), *bought.codes]
-        body = _purchase_body(spec, model, decision.places, decision, owned)
+        body = _purchase_body(spec, decider.model, decision.places, decision, owned)
     elif case.is_legacy:
         return _action_body(spec, decision)
     else:
         body = {**_action_body(spec, decision), "purpose": decision.purpose}
         if decision.reasons is not None:
             body["reasons"] = reasons_as_json(decision)
-    return {**body, "deadline": case.deadline, **propensity_body(decision), **_fits_body(model)}
+    if not panel.is_plain:
+        situation = _Situation(case.id, known, allowed, notes)
+        body |= {"by": decider.name}
+        body |= _shadows_body(spec, panel, decider, situation, decision)
+    return {**body, "deadline": case.deadline, **propensity_body(decision), **_fits_body(panel)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Situation:
+    """What a policy decides about.
+
+    Parameters
+    ----------
+    case : str
+        Id of the case.
+    known : Observation
+        What is known about it.
+    available : array of bool, optional
+        Actions to choose from; None means all.
+    notes : mapping, optional
+        Probabilities of the policy's notes; None before its first decision.
+    """
+
+    case: str
+    known: Observation
+    available: NDArray[np.bool_] | None
+    notes: Notes | None = None
+
+
+def _known_to(
+    decider: PanelMember, case: CaseState, bought: PurchaseResult
+) -> tuple[Observation, Notes | None]:
+    """Return what is known about a case, without the notes of a policy that has left."""
+    known = case.record.observation_after(case.problem.n_features, bought)
+    if case.decider in (None, decider.name):
+        return known, case.record.notes
+    return Observation.unchecked(known.codes, known.costs, 0), None
+
+
+def _shadows_body(
+    spec: PolicySpec, panel: Panel, decider: PanelMember, situation: _Situation, decision: Decision
+) -> dict[str, Any]:
+    """Return what the other policies of a panel would have done, once a case has its action."""
+    if decision.action is None or len(panel.members) == 1:
+        return {}
+    shadows = {}
+    for member in panel.members:
+        if member is not decider:
+            imagined = imagine(member.model, situation.case, situation.known, situation.available)
+            body = imagined.to_body(spec.problem)
+            if imagined.action is not None and spec.problem.outcomes is None:
+                body["chance"] = _chance(decider, situation, decision, imagined.action)
+            shadows[member.name] = body
+    return {"shadows": shadows}
+
+
+def _chance(
+    decider: PanelMember, situation: _Situation, decision: Decision, action: int
+) -> float | None:
+    """Return the probability with which a policy takes an action; None if it cannot say it."""
+    if action == decision.action:
+        found = decision.action_propensity
+        return None if found is None else found.probability
+    if not decider.model.policy.random_actions:
+        return 0.0
+    asked = decision.purchase_propensity
+    notes = situation.notes if asked is None else asked.notes
+    seed = f"{situation.case}/{action}"
+    found = decider.model.propensity(
+        situation.known, action, notes=notes, available=situation.available, seed=seed
+    )
+    return None if found is None else found.probability
 
 
 def reward(
@@ -271,9 +358,10 @@ def _action_body(spec: PolicySpec, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _fits_body(model: Model) -> dict[str, int]:
-    """Return how many fits were applied before, for policies that have fits."""
-    return {"fits": model.fits_applied} if model.fits_applied else {}
+def _fits_body(panel: Panel) -> dict[str, int]:
+    """Return how many changes before were not rounds, if any: fits, and changes of the panel."""
+    others = panel.fits_applied + panel.turn
+    return {"fits": others} if others else {}
 
 
 def _report_body(
@@ -310,7 +398,7 @@ def _event(
     kind: str,
     info: RequestInfo,
     body: Mapping[str, Any],
-    model: Model | None = None,
+    panel: Panel | None = None,
 ) -> Event:
     return Event(
         tenant=spec.tenant,
@@ -320,7 +408,7 @@ def _event(
         kind=kind,
         at=info.at,
         body=body,
-        basis=None if model is None else model.version,
+        basis=None if panel is None else panel.version,
         key=info.key,
         request=info.request,
     )

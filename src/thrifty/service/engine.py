@@ -25,13 +25,15 @@ from thrifty.errors import (
     UnknownRound,
 )
 from thrifty.fits import Fit, FitWorker
-from thrifty.service import decisions
+from thrifty.service import decisions, panel_changes
 from thrifty.service.cases import CaseState
 from thrifty.service.committer import Committer
 from thrifty.service.decisions import NewCase, ObservationReport, RequestInfo
-from thrifty.service.events import FITTED, Event, Position, new_case_id, now
-from thrifty.service.fit_events import fitted
+from thrifty.service.events import CASE_KINDS, Event, Position, new_case_id, now
+from thrifty.service.fit_events import FitOwner, fitted
 from thrifty.service.model import smoke_test
+from thrifty.service.panel import Panel, PanelMember
+from thrifty.service.panel_events import panel_id
 from thrifty.service.projection import Projection
 from thrifty.service.served_policy import EngineSettings, ServedPolicy, recover_projection
 from thrifty.service.stores.base import Lease, LeaseLost, Store
@@ -43,6 +45,7 @@ T = TypeVar("T")
 _MAX_ATTEMPTS = 20
 _READ_CHUNK = 2000
 _SETTLE_CHUNK = 1000
+_MAX_WAITS = 1000
 
 
 class Engine:
@@ -94,8 +97,11 @@ class Engine:
         self._fit_worker = FitWorker()
         self._fit_tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
+        self._given = specs
         for spec in {spec.id: spec for spec in (*store.policies.specs(), *specs)}.values():
             smoke_test(spec)  # before declaring anything: a declared policy cannot be removed
+            for shadow in spec.shadows.specs:
+                smoke_test(shadow)
         for spec in specs:
             store.policies.declare(spec)
         self._served = {
@@ -106,6 +112,11 @@ class Engine:
         self.position = min(positions, default=Position())
         self._last: Event | None = None
         self._catch_up()
+        for spec in specs:  # now, because a refusal is clearer before the service listens
+            self._shadows_event(spec)
+        for served in self._served.values():
+            for member in served.projection.panel.shadows:
+                smoke_test(member.spec)
         patience = 0.0 if store.exclusive else settings.patience
         self._committer = Committer(store.log, self._on_written, self._on_failure, patience)
 
@@ -181,6 +192,8 @@ class Engine:
         if not self.store.exclusive:
             loops.append(self._follow())
         self._tasks = [asyncio.create_task(loop) for loop in loops]
+        for spec in self._given:
+            await self._declare_shadows(spec)
         self.ready, self.problem = True, ""
         self._start_fits()
 
@@ -239,7 +252,7 @@ class Engine:
                 )
             info = RequestInfo(self.clock(), key, request)
             case = new_case_id(info.at)
-            return decisions.open_case(projection.spec, projection.model, case, new, info)
+            return decisions.open_case(projection.spec, projection.panel, case, new, info)
 
         return await self._write(tenant, key, request, draft)
 
@@ -270,7 +283,7 @@ class Engine:
         async def draft() -> Event:
             projection, case = await self._find(tenant, case_id)
             info = RequestInfo(self.clock(), key, request)
-            return decisions.observe(projection.spec, projection.model, case, report, info)
+            return decisions.observe(projection.spec, projection.panel, case, report, info)
 
         return await self._write(tenant, key, request, draft)
 
@@ -339,6 +352,89 @@ class Engine:
 
         return await self._write(tenant, key, request, draft)
 
+    async def promote(self, tenant: str, policy: str, shadow: str, key: str, request: str) -> Event:
+        """Let a shadow act from now on; the policy that acted becomes a shadow.
+
+        Parameters
+        ----------
+        tenant, policy : str
+            Names of the tenant and of the policy.
+        shadow : str
+            Name of the shadow.
+        key : str
+            Idempotency key.
+        request : str
+            Digest of the request.
+
+        Returns
+        -------
+        Event
+            The event, which is in the log.
+        """
+        projection = self.projection(tenant, policy)
+
+        async def draft() -> Event:
+            info = RequestInfo(self.clock(), key, request)
+            panel = await self._newest_panel(projection)
+            return panel_changes.promote(projection.spec, panel, shadow, info)
+
+        return await self._write(tenant, key, request, draft)
+
+    async def demote(self, tenant: str, policy: str, key: str, request: str) -> Event:
+        """Go back to the policy that acted before the last promotion.
+
+        Parameters
+        ----------
+        tenant, policy : str
+            Names of the tenant and of the policy.
+        key : str
+            Idempotency key.
+        request : str
+            Digest of the request.
+
+        Returns
+        -------
+        Event
+            The event, which is in the log.
+        """
+        projection = self.projection(tenant, policy)
+
+        async def draft() -> Event:
+            info = RequestInfo(self.clock(), key, request)
+            panel = await self._newest_panel(projection)
+            return panel_changes.demote(projection.spec, panel, info)
+
+        return await self._write(tenant, key, request, draft)
+
+    async def _declare_shadows(self, spec: PolicySpec) -> None:
+        """Give a policy the shadows of its file, and wait until it has them."""
+        projection = self._served[spec.tenant, spec.name].projection
+        for _ in range(_MAX_ATTEMPTS):
+            await self._newest_panel(projection)
+            event = self._shadows_event(spec)
+            if event is None:
+                return
+            await self._committer.append(event)
+
+    def _shadows_event(self, spec: PolicySpec) -> Event | None:
+        """Return the event that a file with other shadows than those of the log needs."""
+        projection = self._served[spec.tenant, spec.name].projection
+        info = RequestInfo(self.clock())
+        return panel_changes.declare(projection.spec, projection.panel, spec.shadows, info)
+
+    async def _newest_panel(self, projection: Projection) -> Panel:
+        """Return a panel once all changes of its members that are in the log are applied."""
+        if self.store.exclusive:
+            return projection.panel
+        name = panel_id(projection.spec)
+        written = len((await self._in_thread(self.store.index.cases, [name])).get(name, ()))
+        for _ in range(_MAX_WAITS):
+            if projection.panel.turn >= written:
+                return projection.panel
+            self._wake.set()
+            await asyncio.sleep(self.settings.poll)
+        raise StoreUnavailable("the log cannot be followed at the moment: try again.")
+
     async def case(self, tenant: str, case_id: str) -> tuple[PolicySpec, CaseState]:
         """Return a case as the log has it.
 
@@ -360,7 +456,7 @@ class Engine:
             If the tenant has no such case.
         """
         events = (await self._in_thread(self.store.index.cases, [case_id])).get(case_id)
-        if not events or events[0].tenant != tenant or events[0].kind == FITTED:
+        if not events or events[0].tenant != tenant or events[0].kind not in CASE_KINDS:
             raise UnknownRound(
                 f"there is no case {case_id!r}: use the id in the response that opened the case."
             )
@@ -498,6 +594,7 @@ class Engine:
             )
             if served.lease is not None:
                 await self._settle(served, served.lease)
+                await self._promote_better(served, served.lease)
                 if served.is_snapshot_due(self.settings):
                     await self._try_snapshot(served)
         self._start_fits()
@@ -507,37 +604,47 @@ class Engine:
         if self._stopping:
             return
         for served in self._served.values():
-            fit = served.next_fit()
-            if fit is not None:
-                served.running_fit = fit.number
-                task = asyncio.get_running_loop().create_task(self._fit(served, fit))
+            for member, fit in served.next_fits():
+                served.running_fits[member.key] = fit.number
+                task = asyncio.get_running_loop().create_task(self._fit(served, member, fit))
                 self._fit_tasks.add(task)
                 task.add_done_callback(self._fit_tasks.discard)
 
-    async def _fit(self, served: ServedPolicy, fit: Fit) -> None:
+    async def _fit(self, served: ServedPolicy, member: PanelMember, fit: Fit) -> None:
         """Run a fit, and write its result unless it has become stale."""
         try:
             result = await asyncio.wrap_future(self._fit_worker.submit(fit))
             lease = served.lease
-            if lease is not None and served.projection.model.is_due(fit.number):
-                await self._write_fit(served, fit.number, result, lease)
+            if lease is not None and member.model.is_due(fit.number):
+                await self._write_fit(served, member, fit.number, result, lease)
         except FitFailed as error:
             if not self._stopping:
                 logger.error("%s: %s", served.projection.spec.id, error)
-                served.last_fit = fit.number
+                served.last_fits[member.key] = fit.number
         except StoreError as error:
             logger.warning("fit %d is to be repeated: %s", fit.number, error)
         finally:
-            if served.running_fit == fit.number:
-                served.running_fit = None
+            if served.running_fits.get(member.key) == fit.number:
+                del served.running_fits[member.key]
 
     async def _write_fit(
-        self, served: ServedPolicy, number: int, result: bytes, lease: Lease
+        self, served: ServedPolicy, member: PanelMember, number: int, result: bytes, lease: Lease
     ) -> None:
         spec = served.projection.spec
-        draft = await self._in_thread(fitted, spec, number, result, self.clock())
+        owner = None if member.name == spec.name else FitOwner(member.name, member.joined)
+        draft = await self._in_thread(fitted, spec, number, result, self.clock(), owner)
         await self._committer.append(draft, None if self.store.exclusive else lease)
-        served.last_fit = number  # also if another process has written it
+        served.last_fits[member.key] = number  # also if another process has written it
+
+    async def _promote_better(self, served: ServedPolicy, lease: Lease) -> None:
+        """Let a shadow take over that is better beyond doubt, if policy.toml asks for it."""
+        projection = served.projection
+        draft = panel_changes.promote_better(projection.spec, projection.panel, self.clock())
+        if draft is None:
+            return
+        written = await self._committer.append(draft, None if self.store.exclusive else lease)
+        if written is not None:
+            logger.info("%s: %s acts from now on", projection.spec.id, draft.body["policy"])
 
     async def _settle(self, served: ServedPolicy, lease: Lease) -> None:
         """Close the cases whose deadline has passed."""

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
 
-OPENED, OBSERVED, REWARDED, ABANDONED, SETTLED, FITTED = KINDS = (
+OPENED, OBSERVED, REWARDED, ABANDONED, SETTLED = CASE_KINDS = (
     "opened",
     "observed",
     "rewarded",
     "abandoned",
     "settled",
-    "fitted",
 )
-"""Kinds of events. All but the last belong to a case; see `fit_events` for that one."""
+FITTED = "fitted"
+SHADOWED, PROMOTED, DEMOTED = PANEL_KINDS = ("shadowed", "promoted", "demoted")
+KINDS = (*CASE_KINDS, FITTED, *PANEL_KINDS)
+"""Kinds of events. Those that belong to no case are described in `fit_events` and
+`panel_events`."""
 LEGACY_KINDS = {"acted": OBSERVED}
 """Names of kinds in release 0.1."""
 

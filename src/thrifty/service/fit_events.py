@@ -10,6 +10,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from thrifty.fits import describe_machine
@@ -17,20 +18,47 @@ from thrifty.service.events import FITTED, Event
 from thrifty.specification import PolicySpec
 
 
-def fits_id(spec: PolicySpec) -> str:
+@dataclass(frozen=True)
+class FitOwner:
+    """A shadow that has fits of its own.
+
+    Parameters
+    ----------
+    name : str
+        Name of the shadow.
+    joined : int
+        When it joined the panel; a shadow that joins again starts again with fit 0.
+    """
+
+    name: str
+    joined: int
+
+
+def fits_id(spec: PolicySpec, owner: FitOwner | None = None) -> str:
     """Return what the events of a policy's fits have instead of the id of a case."""
-    return f"fits-{hashlib.blake2b(spec.id.encode(), digest_size=16).hexdigest()}"
+    whose = spec.id if owner is None else f"{spec.id}/{owner.name}/{owner.joined}"
+    return f"fits-{hashlib.blake2b(whose.encode(), digest_size=16).hexdigest()}"
 
 
-def fitted(spec: PolicySpec, number: int, result: bytes, at: int) -> Event:
+def fitted(
+    spec: PolicySpec, number: int, result: bytes, at: int, owner: FitOwner | None = None
+) -> Event:
     """Return the event with the result of a fit that was run on this machine."""
-    body = {
+    body: dict[str, Any] = {
         "fit": number,
         "sha256": digest(result),
         "machine": describe_machine(),
         "result": base64.b64encode(zlib.compress(result)).decode("ascii"),
     }
-    return Event(spec.tenant, spec.name, fits_id(spec), number, FITTED, at, body)
+    if owner is not None:
+        body["policy"] = owner.name
+    return Event(spec.tenant, spec.name, fits_id(spec, owner), number, FITTED, at, body)
+
+
+def fit_owner(body: Mapping[str, Any]) -> str | None:
+    """Return the name of the shadow whose fit it is; None for the policy of the events."""
+    owner: str | None = body.get("policy")
+    return owner
 
 
 def fit_number(body: Mapping[str, Any]) -> int:

@@ -37,11 +37,13 @@ class Model(Decider):
     ----------
     spec : PolicySpec
         The policy to serve.
+    stream : str
+        Policies with different streams draw independent random numbers, also from equal seeds.
     """
 
-    def __init__(self, spec: PolicySpec) -> None:
+    def __init__(self, spec: PolicySpec, stream: str = "") -> None:
         self.spec = spec
-        self._random = KeyedRandom(spec.seed)
+        self._random = KeyedRandom(spec.seed, stream)
         self.rounds_learnt = self.fits_applied = 0
         self._paid = np.zeros((2, spec.problem.n_features))  # sums and counts of the costs
         super().__init__(_policy(spec))

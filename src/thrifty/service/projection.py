@@ -9,11 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from thrifty.errors import BrokenLog
-from thrifty.rounds import Observation
 from thrifty.service.cases import CLOSED, EXPIRED, CaseState, Reward
 from thrifty.service.events import (
     ABANDONED,
@@ -24,13 +20,14 @@ from thrifty.service.events import (
     LEARNT,
     OBSERVED,
     OPENED,
+    PANEL_KINDS,
     REWARDED,
     SETTLED,
     Event,
     Position,
 )
-from thrifty.service.fit_events import fit_number, fit_result
-from thrifty.service.model import Model
+from thrifty.service.fit_events import fit_number, fit_owner, fit_result
+from thrifty.service.panel import LearntCase, Panel
 from thrifty.service.totals import Totals
 from thrifty.specification import PolicySpec
 
@@ -40,21 +37,16 @@ _SPARE_DEADLINES = 1000
 
 
 class Learner(Protocol):
-    """Anything that learns rounds and uses the results of fits."""
+    """Anything that learns cases, uses the results of fits and follows changes of the panel."""
 
-    def learn(
-        self,
-        seen: Observation,
-        action: int,
-        reward: float,
-        outcome: int | None = None,
-        *,
-        priced: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Learn from a case, in money; see `Model.learn`."""
+    def learn(self, case: LearntCase) -> None:
+        """Learn from a case; see `Panel.learn`."""
 
-    def apply_fit(self, number: int, result: bytes) -> bool:
-        """Use the result of a fit unless it is stale; see `Model.apply_fit`."""
+    def apply_fit(self, number: int, result: bytes, name: str | None = None) -> bool:
+        """Use the result of a fit unless it is stale; see `Panel.apply_fit`."""
+
+    def change(self, event: Event) -> None:
+        """Apply an event that changes the panel; see `Panel.change`."""
 
 
 class Projection:
@@ -67,22 +59,22 @@ class Projection:
     spec : PolicySpec
         The policy.
     learner : Learner, optional
-        What learns the rounds; by default a new `Model`.
+        What learns the rounds; by default a new `Panel`.
     """
 
     def __init__(self, spec: PolicySpec, learner: Learner | None = None) -> None:
         self.spec = spec
-        self.learner = Model(spec) if learner is None else learner
+        self.learner = Panel(spec) if learner is None else learner
         self.cases: OrderedDict[str, CaseState] = OrderedDict()
         self._deadlines: list[tuple[int, str]] = []
         self.totals = Totals(looked=getattr(getattr(self.learner, "policy", None), "rounds", 0))
         self.position = Position()
 
     @property
-    def model(self) -> Model:
-        """The model that decides. A projection with another learner has none."""
-        if not isinstance(self.learner, Model):
-            raise AssertionError("this projection has no model")
+    def panel(self) -> Panel:
+        """The policies that decide. A projection with another learner has none."""
+        if not isinstance(self.learner, Panel):
+            raise AssertionError("this projection has no panel")
         return self.learner
 
     def apply(self, event: Event) -> None:
@@ -105,6 +97,9 @@ class Projection:
         if event.kind == FITTED:
             self._fitted(event)
             return
+        if event.kind in PANEL_KINDS:
+            self._panel_changed(event)
+            return
         case = self.cases.get(event.case)
         if case is not None or event.kind == OPENED:
             case = self._apply_to(case or CaseState.new(self.spec.problem, event.case), event)
@@ -116,8 +111,14 @@ class Projection:
         self._count(event, case)
 
     def _fitted(self, event: Event) -> None:
-        is_used = self.learner.apply_fit(fit_number(event.body), fit_result(event.body))
+        result = fit_result(event.body)
+        is_used = self.learner.apply_fit(fit_number(event.body), result, fit_owner(event.body))
         self.totals.counts["fitted" if is_used else "fitted too late"] += 1
+
+    def _panel_changed(self, event: Event) -> None:
+        self.learner.change(event)
+        self.totals.counts[event.kind] += 1
+        self.totals.looked = getattr(getattr(self.learner, "policy", None), "rounds", 0)
 
     def _apply_to(self, case: CaseState, event: Event) -> CaseState:
         case.apply(event)
@@ -173,8 +174,7 @@ class Projection:
             self._learn(event.at, case, case.reward_in(body))
 
     def _learn(self, at: int, case: CaseState, reward: Reward) -> None:
-        seen = case.observation()
-        self.learner.learn(seen, case.action, reward.money, reward.outcome, priced=case.priced())
+        self.learner.learn(case.learnt(reward))
         self.totals.learnt(at, reward.money)
         if self.totals.counts["learnt"] % NOTICES_EVERY == 0:
             self._note_changes(at)
@@ -216,12 +216,14 @@ class Projection:
     def digest(self) -> str:
         """Return a fingerprint of the whole state; states that differ in any bit differ here."""
         digest = hashlib.sha256()
-        for name, array in sorted(self.model.state().items()):
+        for name, array in sorted(self.panel.state().items()):
             digest.update(f"{name} {array.itemsize} {array.shape} ".encode())
             digest.update(array.tobytes())
         plain: dict[str, Any] = {
             "cases": sorted((case.id, case.step) for case in self.cases.values()),
             "totals": self.totals.to_dict(),
         }
+        if (described := self.panel.describe()) is not None:
+            plain["panel"] = described
         digest.update(json.dumps(plain, sort_keys=True).encode())
         return digest.hexdigest()

@@ -25,8 +25,8 @@ class KeyedRandom:
     False
     """
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, stream: str = "") -> None:
+        self._seed = f"{seed}/{stream}" if stream else f"{seed}"
         self._bits = np.random.Philox(key=0)
         self._start = self._bits.state
         self._generator = np.random.Generator(self._bits)

@@ -6,16 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from thrifty.agent import Agent
 from thrifty.background_fits import run_due_fits
 from thrifty.case_inputs import free_codes
 from thrifty.errors import InvalidTable, ThriftyError
 from thrifty.rounds import Observation
-from thrifty.service.events import FITTED, OPENED, Event
+from thrifty.service.events import FITTED, OPENED, PANEL_KINDS, Event
 from thrifty.service.model import Model
+from thrifty.service.panel import LearntCase
 from thrifty.service.projection import Projection
 from thrifty.specification import PolicySpec
 
@@ -52,9 +50,9 @@ def replay(spec: PolicySpec, events: Iterable[Event], save: Path | None = None) 
     would have earned, because it has no rewards for actions that were not taken.
     """
     model, cases, same = _CheckedModel(spec), 0, 0
-    projection = Projection(spec, model)
+    projection = Projection(spec, _Student(model))
     for event in events:
-        if event.kind == FITTED:
+        if event.kind == FITTED or event.kind in PANEL_KINDS:
             continue
         try:
             if event.kind == OPENED:
@@ -83,18 +81,22 @@ class _CheckedModel(Model):
         run_due_fits(self.policy)
         self._refresh()
 
-    def learn(
-        self,
-        seen: Observation,
-        action: int,
-        reward: float,
-        outcome: int | None = None,
-        *,
-        priced: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Learn from a case, in money."""
-        money = self.problem.rewards.require(reward)
-        super().learn(seen, action, money, outcome, priced=priced)
+
+class _Student:
+    """Lets a model learn the cases of a log, whichever policy decided them."""
+
+    def __init__(self, model: _CheckedModel) -> None:
+        self._model, self.policy = model, model.policy
+
+    def learn(self, case: LearntCase) -> None:
+        money = self._model.problem.rewards.require(case.reward)
+        self._model.learn(case.seen, case.action, money, case.outcome, priced=case.priced)
+
+    def apply_fit(self, number: int, result: bytes, name: str | None = None) -> bool:
+        raise AssertionError(f"fit {number} of {name} ({len(result)} bytes) belongs to the log")
+
+    def change(self, event: Event) -> None:
+        raise AssertionError(f"event {event.position} belongs to the log")
 
 
 def _would_buy(spec: PolicySpec, model: Model, event: Event) -> set[str]:

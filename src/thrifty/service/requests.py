@@ -78,6 +78,12 @@ class OpenCaseRequest(RequestBody):
         max_length=1024,
         description="The actions to choose from if nothing is bought. Default: all actions.",
     )
+    case_key: Name | None = Field(
+        default=None,
+        description="What the case is about, such as a customer number. While a shadow decides a "
+        "share of the cases, cases with the same key are decided by the same policy. The log "
+        "stores the key. Default: the id of the case.",
+    )
 
 
 class ObservationRequest(RequestBody):
@@ -117,6 +123,18 @@ class RewardRequest(RequestBody):
     outcome: Name | None = Field(
         default=None, description="One of the outcomes declared in policy.toml."
     )
+
+
+class PromoteRequest(RequestBody):
+    """The shadow that is to act from now on."""
+
+    shadow: Name = Field(description="Name of the shadow, as in its own policy.toml.")
+
+
+class DemoteRequest(RequestBody):
+    """An empty object, or no body at all."""
+
+    may_be_empty = True
 
 
 class AbandonRequest(RequestBody):

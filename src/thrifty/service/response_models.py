@@ -110,11 +110,12 @@ class CaseResponse(TypedDict):
     """The full history of a case.
 
     `buy`, `expected_price`, `values`, `costs` and `unavailable` cover all purchases; `steps` lists
-    them one by one.
+    them one by one. `decided_by` is the policy itself or one of its shadows.
     """
 
     case: str
     policy: str
+    decided_by: str
     status: str
     end: str | None
     learnt: bool
@@ -181,17 +182,51 @@ class Notice(TypedDict):
     feature: str | None
 
 
+class PromotionResponse(TypedDict):
+    """Which policy acts from now on, and which one acted before."""
+
+    policy: str
+    acting: str
+    former: str
+
+
+class ShadowView(TypedDict):
+    """A policy that decides beside the acting one, and how much more per case it gains.
+
+    `method` says how it is compared: by `lot`, in the cases that it decides, or by `coverage`, in
+    the cases in which it is known what it would have gained. `cases` are all cases since the last
+    change, `compared` those that count. `difference` is in money per case; `low` and `high` are
+    the ends of its 95 % interval, which is valid at all times at once. They are null as long as no
+    case counts.
+    """
+
+    name: str
+    kind: str
+    learnt: int
+    traffic: float
+    method: str
+    cases: int
+    compared: int
+    difference: float | None
+    low: float | None
+    high: float | None
+
+
 class StatusResponse(TypedDict):
     """What a policy does at the moment, with amounts in money.
 
-    `status` is what the policy reports, such as what exploring has cost; it is empty for policies
-    that report nothing. `plan` is the plan in use, as nested boxes.
+    `status` is what the acting policy reports, such as what exploring has cost; it is empty for
+    policies that report nothing. `plan` is the plan in use, as nested boxes. `acting` is the name
+    of the policy that acts. `promotes` is true if a shadow that is better takes over by itself.
     """
 
     policy: str
     unit: str
     status: dict[str, Any]
     plan: dict[str, Any] | None
+    acting: str
+    shadows: list[ShadowView]
+    promotes: bool
 
 
 class ActivityResponse(TypedDict):

@@ -20,7 +20,17 @@ from thrifty.json_values import to_json_value
 from thrifty.plans.files import plan_from_dict
 from thrifty.plans.outline import plan_outline
 from thrifty.service.cases import CaseState
-from thrifty.service.events import LATE, LATE_LEARNT, OBSERVED, OPENED, REWARDED, Event
+from thrifty.service.events import (
+    DEMOTED,
+    LATE,
+    LATE_LEARNT,
+    OBSERVED,
+    OPENED,
+    PROMOTED,
+    REWARDED,
+    Event,
+)
+from thrifty.service.panel import Panel
 from thrifty.service.projection import Projection
 from thrifty.service.propensity_bodies import ACTION, BUY, logged_propensity
 from thrifty.service.response_models import (
@@ -31,9 +41,11 @@ from thrifty.service.response_models import (
     Explanation,
     Notice,
     PolicyResponse,
+    PromotionResponse,
     PropensityView,
     RewardResponse,
     RewardView,
+    ShadowView,
     StatusResponse,
     StepView,
 )
@@ -42,7 +54,7 @@ from thrifty.specification import PolicySpec
 
 def event_response(
     spec: PolicySpec, event: Event
-) -> DecisionResponse | RewardResponse | AbandonResponse:
+) -> DecisionResponse | RewardResponse | AbandonResponse | PromotionResponse:
     """Return the response to the request that wrote an event."""
     body = event.body
     if event.kind in (OPENED, OBSERVED):
@@ -55,6 +67,8 @@ def event_response(
             "unit": spec.unit,
             "deadline": None if deadline is None else format_time(deadline),
         }
+    if event.kind in (PROMOTED, DEMOTED):
+        return {"policy": spec.name, "acting": body["policy"], "former": body["former"]}
     if event.kind == REWARDED:
         late = body["use"] in (LATE, LATE_LEARNT)
         return {"case": event.case, "use": body["use"], "late": late}
@@ -74,6 +88,7 @@ def case_view(spec: PolicySpec, case: CaseState) -> CaseResponse:
     return {
         "case": case.id,
         "policy": spec.name,
+        "decided_by": case.decider or spec.name,
         "status": case.status,
         "end": case.end,
         "learnt": case.is_learnt,
@@ -195,7 +210,7 @@ def policy_view(projection: Projection, *, leads: bool) -> PolicyResponse:
         "groups": declared.get("groups", []),
         "bundles": declared.get("bundles", []),
         "reward_rule": declared["reward_rule"],
-        "learnt": projection.model.rounds_learnt,
+        "learnt": projection.panel.rounds_learnt,
         "open": len(projection.cases),
         "counts": dict(sorted(totals.counts.items())),
         "reward": totals.reward,
@@ -222,8 +237,31 @@ def _outline(plan: _PlanContent) -> dict[str, Any]:
     return plan_outline(plan_from_dict(plan.content))
 
 
-def status_view(spec: PolicySpec, status: Mapping[str, Any]) -> StatusResponse:
-    """Return what a policy does at the moment, from what its method `status` returned."""
+def panel_view(panel: Panel) -> dict[str, Any]:
+    """Return which policy acts, and the estimated gain of each shadow."""
+    shadows: list[ShadowView] = []
+    for place, member in enumerate(panel.shadows):
+        assert member.comparison is not None
+        estimate = member.comparison.view()
+        shadows.append(
+            {
+                "name": member.name,
+                "kind": member.spec.policy,
+                "learnt": member.model.rounds_learnt,
+                "traffic": 0.0 if place else panel.settings.traffic,
+                **estimate,  # type: ignore[typeddict-item]
+            }
+        )
+    return {"acting": panel.acting.name, "shadows": shadows, "promotes": panel.is_automatic}
+
+
+def status_view(
+    spec: PolicySpec, status: Mapping[str, Any], beside: Mapping[str, Any]
+) -> StatusResponse:
+    """Return what a policy does at the moment.
+
+    `status` is what its method `status` returned, and `beside` comes from `panel_view`.
+    """
     plan = status.get("plan")
     # The plan with its models may be large, and the boxes say what a page can show.
     others = {name: value for name, value in status.items() if name != "plan"}
@@ -233,6 +271,9 @@ def status_view(spec: PolicySpec, status: Mapping[str, Any]) -> StatusResponse:
         "unit": spec.unit,
         "status": to_json_value(others),
         "plan": to_json_value(boxes),
+        "acting": beside["acting"],
+        "shadows": to_json_value(beside["shadows"]),
+        "promotes": beside["promotes"],
     }
 
 

@@ -10,6 +10,7 @@ from time import monotonic
 from thrifty.errors import SaveError
 from thrifty.fits import Fit
 from thrifty.service.events import Event, Position
+from thrifty.service.panel import PanelMember
 from thrifty.service.projection import Projection
 from thrifty.service.snapshots import prepare_snapshot, restore_snapshot
 from thrifty.service.stores.base import Lease, Store
@@ -67,10 +68,10 @@ class ServedPolicy:
         Number of the policy's events since the last snapshot.
     new_events_of_all : int
         Number of events of all policies since the last snapshot.
-    running_fit : int, optional
-        Number of the fit that is being run.
-    last_fit : int
-        Number of the last fit that was written to the log or has failed.
+    running_fits : dict
+        Numbers of the fits that are being run, by policy of the panel.
+    last_fits : dict
+        Number of the last fit of each that was written to the log or has failed.
     """
 
     projection: Projection
@@ -79,16 +80,19 @@ class ServedPolicy:
     settling: set[str] = field(default_factory=set)
     new_events: int = 0
     new_events_of_all: int = 0
-    running_fit: int | None = None
-    last_fit: int = -1
+    running_fits: dict[tuple[str, int], int] = field(default_factory=dict)
+    last_fits: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def next_fit(self) -> Fit | None:
-        """Return the fit that this process has to run now, if any."""
-        fit = self.projection.model.due_fit
-        if self.lease is None or fit is None:
-            return None
-        is_new = fit.number > self.last_fit and fit.number != self.running_fit
-        return fit if is_new else None
+    def next_fits(self) -> list[tuple[PanelMember, Fit]]:
+        """Return the fits that this process has to run now, each with its policy."""
+        if self.lease is None:
+            return []
+        return [
+            (member, fit)
+            for member, fit in self.projection.panel.due_fits()
+            if fit.number > self.last_fits.get(member.key, -1)
+            and fit.number != self.running_fits.get(member.key)
+        ]
 
     def is_snapshot_due(self, settings: EngineSettings) -> bool:
         """Return True if enough events or time have passed since the last snapshot."""

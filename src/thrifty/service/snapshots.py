@@ -63,8 +63,9 @@ def prepare_snapshot(projection: Projection, store: str, last: Event | None) -> 
         "last": None if last is None else [*last.position, last.case, last.step],
         "cases": [(case.id, case.step) for case in projection.cases.values()],
         "totals": projection.totals.to_dict(),
+        "panel": projection.panel.describe(),
     }
-    state = projection.model.state()
+    state = projection.panel.state()
     return lambda: seal(pack_archive(manifest, state))
 
 
@@ -92,7 +93,7 @@ def restore_snapshot(data: bytes, spec: PolicySpec, store: Source) -> Projection
     _require_same_store(manifest, spec, store)
     try:
         projection = Projection(spec)
-        projection.model.restore(state)
+        projection.panel.restore(state, manifest.get("panel"))
         projection.totals = Totals.from_dict(manifest["totals"])
         projection.position = _position(manifest["last"], store.log)
         _restore_cases(projection, manifest["cases"], store.index)

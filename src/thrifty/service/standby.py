@@ -23,6 +23,8 @@ def get_ready(address: str, specs: Sequence[PolicySpec]) -> None:
         )
     for spec in _expected_specs(address, specs):
         smoke_test(spec)
+        for shadow in spec.shadows.specs:
+            smoke_test(shadow)
 
 
 def open_when_free(address: str, on_wait: Callable[[], None]) -> Store:

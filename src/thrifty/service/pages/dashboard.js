@@ -274,6 +274,30 @@ function showStatus(status) {
   at("status").replaceChildren(...figures.map(numberBox));
 }
 
+// A shadow that cannot be compared gets a reason instead of a number.
+function shadowRow(shadow, unit) {
+  const row = element("tr", null, { "data-shadow": shadow.name });
+  const money = (value) => (number(value) + " " + unit).trim();
+  const traffic = shadow.traffic ? `, decides ${percent(shadow.traffic)} of cases` : "";
+  const known = shadow.difference !== null;
+  const why = shadow.cases === 0 ? "no case yet" : "not known in any case: give it a share of the cases (traffic)";
+  row.append(
+    element("td", `${shadow.name} (${shadow.kind}${traffic})`),
+    element("td", known ? money(shadow.difference) : why),
+    element("td", known ? `${money(shadow.low)} to ${money(shadow.high)}` : "–"),
+    element("td", `${number(shadow.compared)} of ${number(shadow.cases)}`)
+  );
+  return row;
+}
+
+function showShadows(shown) {
+  const { shadows, acting, unit } = shown;
+  at("shadows").hidden = shadows.length === 0;
+  const promotes = shown.promotes ? " A shadow that is better beyond doubt takes over by itself." : "";
+  at("shadows-note").textContent = `${acting} acts. The intervals are valid however often you look.${promotes}`;
+  at("shadow-rows").replaceChildren(...shadows.map((shadow) => shadowRow(shadow, unit)));
+}
+
 function caseButton(id) {
   const item = element("li");
   const button = element("button", id);
@@ -363,6 +387,7 @@ async function showCase(id) {
       table([
         ["status", shown.end === null ? shown.status : `${shown.status}: ${shown.end}`],
         ["opened", shown.opened],
+        ["decided by", shown.decided_by],
         ["free values", formatEntries(shown.free)],
         ...stepRows(shown.steps),
         ["action", shown.action === null ? "–" : shown.action],
@@ -395,6 +420,7 @@ async function refresh() {
       showNumbers(policy);
       showLists(activity, shown.status);
       showStatus(shown.status);
+      showShadows(shown);
       const state = policy.policy + policy.position;
       if (state !== page.drawn) {
         showPlan(shown, policy);
