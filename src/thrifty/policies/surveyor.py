@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.parameters import Optional, Real, Whole
 from thrifty.plans.booster import ModelRule
-from thrifty.plans.cases import Look, PastCases, list_looks
+from thrifty.plans.cases import PastCases
 from thrifty.plans.files import plan_to_dict
 from thrifty.plans.printing import format_plan
-from thrifty.plans.steps import Step
-from thrifty.plans.tree import ActionRule, Leaf, PlanTree, walk
+from thrifty.plans.tree import ActionRule, Leaf
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.propensities import one_hot
 from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
-from thrifty.surveyor.budget import Account, CheaperPlans, budget_status, ladder_leaves
+from thrifty.surveyor.budget import Account, budget_status
 from thrifty.surveyor.completion import SMALLEST_CHANCE
 from thrifty.surveyor.drift import ChangeDetector
 from thrifty.surveyor.exploration import (
@@ -40,6 +39,8 @@ from thrifty.surveyor.labels import OutcomeTable, planning_problem
 from thrifty.surveyor.ledger import Ledger, PlanRecord
 from thrifty.surveyor.loss_limit import LossLimit
 from thrifty.surveyor.memory import CaseMemory
+from thrifty.surveyor.plans_in_use import Place, PlansInUse
+from thrifty.surveyor.price_book import PriceBook
 from thrifty.surveyor.reasons import (
     explain_budget,
     explain_caution,
@@ -80,8 +81,6 @@ LEARNING_RATE = 0.25
 """Share of the cases in which everything is bought as long as a better plan pays for that."""
 COUNTS_KEPT = 20.0
 """Number of cases that the frequencies of outcomes count after a change."""
-PRICE_MEMORY = 0.02
-"""Weight of the latest price in the running mean of a feature's price."""
 
 
 class Surveyor(Policy):
@@ -188,9 +187,7 @@ class Surveyor(Policy):
         n, n_outcomes = problem.n_features, self._table.n_outcomes
         self._complete = CaseMemory(n, n_outcomes, MAX_COMPLETE)
         self._partial = CaseMemory(n, n_outcomes, MAX_PARTIAL)
-        self._free: Bools | None = None
-        self._looks: tuple[Look, ...] = list_looks(self._planning, np.zeros(n, np.bool_))
-        self._paid = np.full(n, np.nan)
+        self._book = PriceBook(self._planning)
         self._counts = OutcomeCounts(n_outcomes)
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
@@ -224,7 +221,7 @@ class Surveyor(Policy):
     def _largest_loss(self) -> float:
         """The most that a case may lose against the best constant action, in money."""
         gaps = self._table.table[self.ledger.baseline] - self._table.table
-        return float(gaps.max()) + self._price_of_everything()
+        return float(gaps.max()) + self._book.price_of_everything
 
     @property
     def is_cautious(self) -> bool:
@@ -250,7 +247,7 @@ class Surveyor(Policy):
         """The probability of looking at everything in the next case."""
         if not self.can_explore:
             return 0.0
-        price = self._price_of_everything()
+        price = self._book.price_of_everything
         hidden = 0.0 if self._table.tells.all() else 0.5 * self._blind_gap()
         cost = max(price - self._spend, 0.0) + hidden
         rate = self._exploration.rate(self.rounds, self.headroom, cost)
@@ -266,9 +263,12 @@ class Surveyor(Policy):
     @property
     def shadow_price(self) -> float | None:
         """What another unit of spend would gain; None without a budget or without a plan."""
-        if self.account is None or self._cheaper is None:
-            return None
-        return self._cheaper.mix(self.account).shadow_price
+        return None if self._plans is None else self._plans.shadow_price(self.account)
+
+    @property
+    def _spend(self) -> float:
+        """What the plan spends per case, in money."""
+        return 0.0 if self._plans is None else self._plans.spend
 
     @property
     def due_fit(self) -> PlanFit | None:
@@ -321,9 +321,9 @@ class Surveyor(Policy):
         if purchase.purpose == CAUTION:
             loss, more = 0.0 - self.ledger.surplus, self._largest_loss
             return partial(explain_caution, loss, more, self.max_loss)
-        if self.knowledge is None or self._steps is None:
+        if self._plans is None:
             return partial(explain_start, self.rounds)
-        tree, steps = self._plan_of(purchase.purpose)
+        tree, steps = self._plans.at(_place(purchase.purpose))
         return partial(explain_following, tree, steps, seen)
 
     def status(self) -> dict[str, Any]:
@@ -368,13 +368,13 @@ class Surveyor(Policy):
             "fitted_at": self._fitted_at,
             "fits": self._fits,
             "seed": self._seed,
-            "free": None if self._free is None else self._free.tolist(),
+            "free": None if self._book.free is None else self._book.free.tolist(),
             "knowledge": None if self.knowledge is None else self.knowledge.to_dict(),
             "is_due": self._due is not None,
         }
         state = {
             "rounds": np.array(self.rounds),
-            "paid": self._paid.copy(),
+            "paid": self._book.paid.copy(),
             "sums": np.frombuffer(json.dumps(sums).encode(), np.uint8),
             **self._complete.get_state("complete"),
             **self._partial.get_state("partial"),
@@ -396,7 +396,7 @@ class Surveyor(Policy):
             )
         sums = json.loads(state["sums"].tobytes())
         self.rounds = int(state["rounds"])
-        self._paid = state["paid"].copy()
+        self._book.paid = state["paid"].copy()
         self._counts = OutcomeCounts.from_dict(sums["counts"])
         self._complete.set_state(state, "complete")
         self._partial.set_state(state, "partial")
@@ -409,79 +409,69 @@ class Surveyor(Policy):
         self._planned_rows, self._fitted_at = sums["planned_rows"], sums["fitted_at"]
         self._fits, self._seed = sums["fits"], sums["seed"]
         if sums["free"] is not None:
-            self._set_free(np.array(sums["free"], np.bool_))
+            self._book.set_free(np.array(sums["free"], np.bool_))
         learnt = sums["knowledge"]
         self._use(None if learnt is None else Knowledge.from_dict(learnt))
         self._due = PlanFit.from_state(state, "due", self._planning) if sums["is_due"] else None
 
     def _choose_features(self, known: Observation) -> Purchase:
         # Decisions change no state, so that a log of rewards is enough to restore it.
-        free = known.free if self._free is None else self._free
-        nothing = np.zeros(known.codes.size, np.bool_)
-        if np.isnan(known.costs).all():
+        if self._is_new(known):
             if self.is_cautious:
-                return Purchase.unchecked(nothing, CAUTION)
-            unknown = ~known.settled & ~free
+                return _nothing(known, CAUTION)
+            unknown = self._unknown(known)
             if unknown.any() and self.rng.random() < self.exploring_rate:
                 return Purchase.unchecked(unknown, EXPLORE)
-        if self._steps is None or known.purpose in (EXPLORE, CAUTION):
-            return Purchase.unchecked(nothing, known.purpose)
-        return self._follow(known, known.purpose or self._purpose_of_plan())
+        if self._plans is None or known.purpose in (EXPLORE, CAUTION):
+            return _nothing(known, known.purpose)
+        if known.purpose:
+            return self._follow(self._plans, known, known.purpose)
+        place = self._plans.choose(self.account, self.rng.random)
+        return self._follow(self._plans, known, _purpose(place))
 
     def _purchase_probabilities(
         self, known: Observation, mask: Bools
     ) -> Iterable[tuple[Purchase, float]]:
         del mask  # there are few purchases
-        free = known.free if self._free is None else self._free
-        nothing, explore = np.zeros(known.codes.size, np.bool_), 0.0
-        unknown = ~known.settled & ~free
-        if np.isnan(known.costs).all():
+        unknown, explore = self._unknown(known), 0.0
+        if self._is_new(known):
             if self.is_cautious:
-                return [(Purchase.unchecked(nothing, CAUTION), 1.0)]
+                return [(_nothing(known, CAUTION), 1.0)]
             if unknown.any():
                 explore = min(1.0, self.exploring_rate)
         exploring = (Purchase.unchecked(unknown, EXPLORE), explore)
-        if self._steps is None or known.purpose in (EXPLORE, CAUTION):
-            return [exploring, (Purchase.unchecked(nothing, known.purpose), 1 - explore)]
-        plans = [(known.purpose, 1.0)] if known.purpose else self._purposes_of_plans()
-        return [exploring, *((self._follow(known, z), (1 - explore) * p) for z, p in plans)]
+        plans = self._plans
+        if plans is None or known.purpose in (EXPLORE, CAUTION):
+            return [exploring, (_nothing(known, known.purpose), 1 - explore)]
+        chosen = [(_purpose(place), chance) for place, chance in plans.chances(self.account)]
+        if known.purpose:
+            chosen = [(known.purpose, 1.0)]
+        follow = [(self._follow(plans, known, z), (1 - explore) * p) for z, p in chosen]
+        return [exploring, *follow]
+
+    @staticmethod
+    def _is_new(known: Observation) -> bool:
+        """Return True if nothing was bought in the case."""
+        return bool(np.isnan(known.costs).all())
+
+    def _unknown(self, known: Observation) -> Bools:
+        """Return the features that can still be bought."""
+        free = known.free if self._book.free is None else self._book.free
+        unknown: Bools = ~known.settled & ~free
+        return unknown
+
+    @staticmethod
+    def _follow(plans: PlansInUse, known: Observation, purpose: int) -> Purchase:
+        """Return the purchase by which a plan goes on."""
+        mask = np.zeros(known.codes.size, np.bool_)
+        mask[list(plans.at(_place(purpose))[1].follow(known)[1])] = True
+        return Purchase.unchecked(mask, purpose)
 
     def _action_probabilities(self, observation: Observation, available: Bools) -> Floats:
         values = np.where(available, self._values(observation), -np.inf)
         if observation.purpose != EXPLORE:
             return one_hot(values.size, int(values.argmax()))
         return self._action_chances(observation, values)
-
-    def _follow(self, known: Observation, purpose: int) -> Purchase:
-        """Return the purchase by which a plan goes on."""
-        mask = np.zeros(known.codes.size, np.bool_)
-        mask[list(self._plan_of(purpose)[1].follow(known)[1])] = True
-        return Purchase.unchecked(mask, purpose)
-
-    def _purposes_of_plans(self) -> list[tuple[int, float]]:
-        """Return the purposes that `_purpose_of_plan` may return, each with its probability."""
-        if self.account is None or self._cheaper is None:
-            return [(FOLLOW, 1.0)]
-        return [
-            (FOLLOW if place is None else FOLLOW_CHEAPER + place, chance)
-            for place, chance in self._cheaper.chances(self.account)
-        ]
-
-    def _purpose_of_plan(self) -> int:
-        """Return the purpose that says which plan is followed in a new case."""
-        if self.account is None or self._cheaper is None:
-            return FOLLOW
-        place = self._cheaper.choose(self.account, self.rng.random)
-        return FOLLOW if place is None else FOLLOW_CHEAPER + place
-
-    def _plan_of(self, purpose: int) -> tuple[PlanTree, Step]:
-        """Return the plan that is followed in a case, and its first step."""
-        assert self.knowledge is not None
-        assert self._steps is not None
-        if self._cheaper is None or not self._cheaper.trees or purpose < FOLLOW_CHEAPER:
-            return self.knowledge.plan, self._steps
-        place = self._cheaper.place(purpose - FOLLOW_CHEAPER)
-        return self._cheaper.trees[place], self._cheaper.steps[place]
 
     def _choose_action(self, observation: Observation, available: Bools) -> int:
         values = np.where(available, self._values(observation), -np.inf)
@@ -537,7 +527,8 @@ class Surveyor(Policy):
         if leaf is None or knowledge is None:
             return self._counts.frequencies
         if not isinstance(leaf.rule, ModelRule):
-            return self._leaf_frequencies.get(id(leaf), knowledge.frequencies)
+            assert self._plans is not None
+            return self._plans.leaf_frequencies.get(id(leaf), knowledge.frequencies)
         found: Floats = leaf.rule.probabilities(observation.codes.astype(np.int16)[None])[0]
         if observation.purpose == EXPLORE:
             # A model counts as far as unseen cases confirmed it.
@@ -547,13 +538,13 @@ class Surveyor(Policy):
 
     def _leaf(self, observation: Observation) -> Leaf | None:
         """Return the leaf that decides in a case, or None if a constant action is taken."""
-        if self.knowledge is None or observation.purpose == CAUTION:
+        if self.knowledge is None or self._plans is None or observation.purpose == CAUTION:
             return None
         if observation.purpose == EXPLORE:
             node = self.knowledge.everything.root
+            assert isinstance(node, Leaf)
         else:
-            node = self._plan_of(observation.purpose)[1].leaf(observation.codes.tolist()).node
-        assert isinstance(node, Leaf)
+            node = self._plans.leaf(_place(observation.purpose), observation.codes.tolist())
         is_constant = node is self.knowledge.plan.root and isinstance(node.rule, ActionRule)
         return None if is_constant and not node.looks else node
 
@@ -562,28 +553,11 @@ class Surveyor(Policy):
         values = np.sort(self._counts.values(self._table.table))
         return float(values[-1] - values[-2]) if values.size > 1 else 0.0
 
-    def _set_free(self, free: Bools) -> None:
-        self._free = free.copy()
-        self._looks = list_looks(self._planning, self._free)
-
-    def _price_of_everything(self) -> float:
-        looks, prices = self._looks, self._planning.prices
-        assert prices is not None
-        fees = {look.group for look in looks if look.group >= 0}
-        return sum(map(self._price, looks)) + sum(prices.groups[g].setup for g in fees)
-
-    def _price(self, look: Look) -> float:
-        """Return the mean price paid lately, or the list price."""
-        paid = self._paid[list(look.columns)]
-        if np.isnan(paid).any() or look.group >= 0:  # the fee is booked on one of a group
-            return look.price
-        return float(paid.sum()) * self._span
-
     def _update(
         self, observation: Observation, action: int, reward: float, outcome: int | None
     ) -> None:
-        if self._free is None:
-            self._set_free(observation.free)
+        if self._book.free is None:
+            self._book.set_free(observation.free)
         draw = 0.0 if self._table.is_declared else float(self.rng.random())
         possible = self._table.possible(action, reward, outcome, draw)
         money = self.problem.rewards.money(reward)
@@ -613,9 +587,7 @@ class Surveyor(Policy):
         if not possible.all() and (is_blind or not is_selected):
             by = None if is_blind else self._probabilities(observation)
             self._counts.add(possible, 1 / max(chance, SMALLEST_CHANCE), by)
-        paid, before = observation.costs, self._paid
-        later = np.where(np.isnan(before), paid, before + PRICE_MEMORY * (paid - before))
-        self._paid = np.where(np.isnan(paid), before, later)
+        self._book.add(observation.costs)
 
     def _count_surplus(
         self, observation: Observation, action: int, possible: Bools, reward: float
@@ -741,6 +713,7 @@ class Surveyor(Policy):
         return 0.0
 
     def _prepare(self, *, search: bool) -> PlanFit:
+        free = self._book.free
         settings = FitSettings(
             search=search,
             seed=self._seed,
@@ -755,8 +728,8 @@ class Surveyor(Policy):
             number=self._fits,
             settings=settings,
             problem=self._planning,
-            free=np.zeros(self.problem.n_features, np.bool_) if self._free is None else self._free,
-            prices={look.name: self._price(look) for look in self._looks},
+            free=np.zeros(self.problem.n_features, np.bool_) if free is None else free,
+            prices=self._book.prices,
             complete=self._complete.cases.copy(),
             partial=self._partial.cases.copy(),
             knowledge=self.knowledge,
@@ -771,7 +744,7 @@ class Surveyor(Policy):
         if isinstance(history, PastCases):
             history = History.from_past_cases(history)
         history.require_problem(self.problem)
-        self._set_free(history.free)
+        self._book.set_free(history.free)
         is_complete, n_possible = history.is_complete, history.possible.sum(axis=1)
         for k in range(history.n_cases):
             memory = self._complete if is_complete[k] else self._partial
@@ -787,22 +760,21 @@ class Surveyor(Policy):
     def _use(self, knowledge: Knowledge | None) -> None:
         """Carry out these plans from now on."""
         self.knowledge = knowledge
-        self._steps: Step | None = None
-        self._spend = 0.0
-        self._leaf_frequencies: dict[int, Floats] = {}
-        self._cheaper: CheaperPlans | None = None
-        if knowledge is None:
-            return
-        self._steps = Step.of(knowledge.plan, knowledge.plan.root)
-        self._spend = knowledge.spend
-        leaves = [node for node in walk(knowledge.plan.root) if isinstance(node, Leaf)]
-        for leaf, frequencies in zip(leaves, knowledge.leaf_frequencies, strict=True):
-            self._leaf_frequencies[id(leaf)] = frequencies
-        if self.account is not None:
-            self._cheaper = CheaperPlans.of(knowledge)
-            self._spend = min(self._spend, self.account.ceiling)
-            for leaf, frequencies in ladder_leaves(knowledge):
-                self._leaf_frequencies[id(leaf)] = frequencies
+        self._plans = None if knowledge is None else PlansInUse.of(knowledge, self.account)
+
+
+def _nothing(known: Observation, purpose: int) -> Purchase:
+    return Purchase.unchecked(np.zeros(known.codes.size, np.bool_), purpose)
+
+
+def _purpose(place: Place) -> int:
+    """Return the purpose of purchases by which a plan is carried out."""
+    return FOLLOW if place is None else FOLLOW_CHEAPER + place
+
+
+def _place(purpose: int) -> Place:
+    """Return the place of the plan that purchases of this purpose carry out."""
+    return None if purpose < FOLLOW_CHEAPER else purpose - FOLLOW_CHEAPER
 
 
 def _is_plan(purpose: int) -> bool:
