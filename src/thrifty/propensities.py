@@ -17,7 +17,7 @@ from thrifty.rounds import Observation
 Notes = Mapping[int, float]
 """The probability of each purpose, given everything that was seen and bought before."""
 
-MONTE_CARLO_DRAWS = 1_000
+MONTE_CARLO_DRAWS = 100
 """Number of times a decision is repeated if its policy does not state its probabilities."""
 
 SMALL_ERROR = 1e-5
