@@ -15,8 +15,10 @@ from thrifty.surveyor.completion import (
     confirmed_share,
     fit_model,
 )
+from thrifty.surveyor.labels import OutcomeTable
 
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 def hidden_by_score(cases: PastCases, share: float) -> Bools:
@@ -27,13 +29,19 @@ def hidden_by_score(cases: PastCases, share: float) -> Bools:
     return possible
 
 
+def approved(chances: Floats) -> Floats:
+    """Return the probabilities of approving and of declining."""
+    return np.stack([chances, 1 - chances], axis=1)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_outcomes_have_the_frequencies_of_hidden_ones(seed: int) -> None:
     cases = drawn_cases(LENDING, 6_000, seed, chances=(0.05, 0.6))
     possible = hidden_by_score(cases, 0.9)
     known = ~possible.all(axis=1)
-    chances = np.where(cases.codes[:, 1] == 1, 0.1, 1.0)
-    outcomes = complete_cases(cases, possible, chances, np.random.default_rng(50 + seed)).outcomes
+    chances = approved(np.where(cases.codes[:, 1] == 1, 0.1, 1.0))
+    rng = np.random.default_rng(50 + seed)
+    outcomes = complete_cases(cases, possible, chances, OutcomeTable.of(LENDING), rng).outcomes
     np.testing.assert_array_equal(outcomes[known], cases.outcomes[known])
     # About 300 known cases tell the frequency of 3,000: a standard error of 0.028 among them.
     high = cases.codes[:, 1] == 1
@@ -47,7 +55,7 @@ def test_nothing_is_drawn_if_everything_is_known() -> None:
     rng = np.random.default_rng(1)
     before = rng.bit_generator.state
     known = np.eye(2, dtype=np.bool_)[cases.outcomes]
-    found = complete_cases(cases, known, np.ones(50), rng)
+    found = complete_cases(cases, known, np.ones((50, 2)), OutcomeTable.of(SCREENING), rng)
     np.testing.assert_array_equal(found.outcomes, cases.outcomes)
     assert found.estimates is None
     assert rng.bit_generator.state == before
@@ -73,7 +81,9 @@ def three_outcomes(n: int) -> tuple[PastCases, Bools]:
 def test_drawn_outcomes_are_possible_ones() -> None:
     cases, possible = three_outcomes(2_000)
     rng = np.random.default_rng(1)
-    outcomes = complete_cases(cases, possible, np.ones(2_000), rng).outcomes
+    outcomes = complete_cases(
+        cases, possible, np.ones((2_000, len(cases.rewards))), OutcomeTable.of(cases.problem), rng
+    ).outcomes
     assert possible[np.arange(2_000), outcomes].all()
     drawn = outcomes[possible.sum(axis=1) == 2]
     assert (drawn == 1).mean() == pytest.approx(0.25, abs=0.06)
@@ -92,9 +102,10 @@ def test_estimated_rewards_have_the_mean_of_the_true_ones(seed: int) -> None:
     """Although only a tenth of the risky cases is known, and the model may be wrong."""
     cases = drawn_cases(LENDING, 6_000, seed, chances=(0.05, 0.6))
     possible = hidden_by_score(cases, 0.9)
-    chances = np.where(cases.codes[:, 1] == 1, 0.1, 1.0)
+    chances = approved(np.where(cases.codes[:, 1] == 1, 0.1, 1.0))
     rng = np.random.default_rng(50 + seed)
-    found = complete_cases(cases, possible, chances, rng).action_rewards[:, 0]
+    completed = complete_cases(cases, possible, chances, OutcomeTable.of(LENDING), rng)
+    found = completed.action_rewards[:, 0]
     truth = cases.action_rewards[:, 0]
     # Rewards range over 50; about 300 known cases stand for 3,000.
     assert found.mean() == pytest.approx(truth.mean(), abs=4 * 25 / np.sqrt(300) / 2)
@@ -114,7 +125,44 @@ def test_estimated_rewards_follow_the_outcomes_and_not_a_wrong_model() -> None:
         chances = np.where(worse, 0.25, 1.0)
         possible = np.eye(2, dtype=np.bool_)[cases.outcomes]
         possible[rng.random(120) >= chances] = True
-        found = complete_cases(cases, possible, chances, rng)
+        table = OutcomeTable.of(LENDING)
+        found = complete_cases(cases, possible, approved(chances), table, rng)
+        errors.append(float((found.action_rewards - cases.action_rewards)[:, 0].mean()))
+    # The mean over 40 tables; a t test at 4 standard errors is wrong once in 4,000 times.
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(40)
+
+
+ROUTER = Problem(
+    [Feature("noise", ("low", "high"))],
+    ["small", "large"],
+    outcomes={
+        "small": {"easy": 10, "hard": 1, "odd": 0},
+        "large": {"easy": 8, "hard": 8, "odd": -2},
+    },
+    prices={"noise": 1},
+)
+"""The large model answers easy and hard requests alike, so its reward does not tell them apart."""
+
+
+def test_a_reward_may_tell_that_of_one_action_and_hide_that_of_another() -> None:
+    determines = OutcomeTable.of(ROUTER).determines
+    assert determines[0].all()  # the small one tells the outcome
+    # After the large one has answered, its own reward is known, but that of the small one is not.
+    assert determines[1].tolist() == [[False, True], [False, True], [True, True]]
+
+
+def test_estimates_of_an_action_follow_the_cases_in_which_its_reward_was_known() -> None:
+    """Nine in ten requests with a high value go to the large model, which hides what they are."""
+    errors = []
+    for seed in range(40):
+        rng = np.random.default_rng(700 + seed)
+        codes = rng.integers(0, 2, (200, 1)).astype(np.int16)
+        outcomes = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
+        cases = PastCases(ROUTER, codes, outcomes, np.array([False]))
+        small = np.where(codes[:, 0] == 1, 0.1, 1.0)
+        possible = np.eye(3, dtype=np.bool_)[outcomes]
+        possible[(rng.random(200) >= small) & (outcomes < 2)] = [True, True, False]
+        found = complete_cases(cases, possible, approved(small), OutcomeTable.of(ROUTER), rng)
         errors.append(float((found.action_rewards - cases.action_rewards)[:, 0].mean()))
     # The mean over 40 tables; a t test at 4 standard errors is wrong once in 4,000 times.
     assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(40)

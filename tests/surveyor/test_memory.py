@@ -11,7 +11,7 @@ from thrifty.surveyor.memory import CaseMemory
 
 def filled(n: int, capacity: int = 8) -> CaseMemory:
     """Return a memory after n cases; each has its number in everything that is remembered."""
-    memory = CaseMemory(2, 2, capacity)
+    memory = CaseMemory(2, 2, 1, capacity)
     for k in range(n):
         codes, odd = np.array([k % 100, -1]), k % 2 == 1
         memory.add(codes, np.array([True, odd]), np.array([odd, not odd]), k, 1 / (k + 1))
@@ -56,7 +56,7 @@ def test_cases_since_a_number() -> None:
     assert [memory.count_since(k) for k in (-1, 0, 3, 5)] == [5, 5, 2, 0]
     recent = memory.cases.since(3)
     assert recent.numbers.tolist() == [3, 4]
-    assert recent.chances.tolist() == [1 / 4, 1 / 5]
+    assert recent.chances.tolist() == [[1 / 4], [1 / 5]]
 
 
 def test_a_copy_does_not_change_with_the_memory() -> None:

@@ -185,8 +185,9 @@ class Surveyor(Policy):
         self._planning = planning_problem(problem, self._table)
         self._span = problem.rewards.span
         n, n_outcomes = problem.n_features, self._table.n_outcomes
-        self._complete = CaseMemory(n, n_outcomes, MAX_COMPLETE)
-        self._partial = CaseMemory(n, n_outcomes, MAX_PARTIAL)
+        size = n, n_outcomes, problem.n_actions
+        self._complete = CaseMemory(*size, MAX_COMPLETE)
+        self._partial = CaseMemory(*size, MAX_PARTIAL)
         self._book = PriceBook(self._planning)
         self._counts = OutcomeCounts(n_outcomes)
         self._exploration = Exploration(horizon)
@@ -486,17 +487,6 @@ class Surveyor(Policy):
         probabilities, paid = self._probabilities(observation), observation.total_cost * self._span
         return action_chances(self._table, probabilities, values, paid, self._blind_gap())
 
-    def _reveal_chance(self, observation: Observation) -> float:
-        """Return the probability that an action which tells about the outcome is taken."""
-        if self._table.tells.all():
-            return 1.0
-        values = self._values(observation)
-        best = int(values.argmax())
-        if observation.purpose != EXPLORE:
-            return float(self._table.tells[best])
-        chances = self._action_chances(observation, values)
-        return float(chances[self._table.tells].sum())
-
     def _action_values(self, observation: Observation) -> Floats:
         scale = self.problem.rewards
         scaled: Floats = (self._values(observation) - scale.low) / scale.span
@@ -564,7 +554,7 @@ class Surveyor(Policy):
         probabilities = self._probabilities(observation)
         values = self._values(observation)
         self._count_surplus(observation, action, possible, money)
-        self._remember(observation, possible)
+        self._remember(observation, action, possible)
         self.ledger.baseline = int(self._counts.values(self._table.table).argmax())
         if observation.purpose == EXPLORE:
             more = max(observation.total_cost * self._span - self._spend, 0.0)
@@ -576,18 +566,28 @@ class Surveyor(Policy):
             self._watch(probabilities, action, possible, money)
         self._learn_if_due()
 
-    def _remember(self, observation: Observation, possible: Bools) -> None:
-        settled, chance = observation.settled, self._reveal_chance(observation)
+    def _remember(self, observation: Observation, action: int, possible: Bools) -> None:
+        settled = observation.settled
+        chances = self._chances_of_taking(action, observation)
         is_selected = observation.purpose != EXPLORE and not self._table.tells.all()
         is_complete = bool(settled.all()) and not is_selected
         if is_complete or possible.sum() == 1:
             memory = self._complete if is_complete else self._partial
-            memory.add(observation.codes, settled, possible, self.rounds, chance)
+            memory.add(observation.codes, settled, possible, self.rounds, chances)
         is_blind = self._leaf(observation) is None
         if not possible.all() and (is_blind or not is_selected):
             by = None if is_blind else self._probabilities(observation)
+            chance = min(float(chances[self._table.tells].sum()), 1.0)
             self._counts.add(possible, 1 / max(chance, SMALLEST_CHANCE), by)
         self._book.add(observation.costs)
+
+    def _chances_of_taking(self, action: int, observation: Observation) -> Floats:
+        """Return the probability with which each action was taken in a case."""
+        if self._table.reveals_all:
+            return np.ones(self.problem.n_actions)
+        if observation.purpose != EXPLORE:
+            return one_hot(self.problem.n_actions, action)
+        return self._action_probabilities(observation, self._every_action)
 
     def _count_surplus(
         self, observation: Observation, action: int, possible: Bools, reward: float

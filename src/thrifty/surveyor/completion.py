@@ -11,6 +11,7 @@ from thrifty.plans.binning import Binning
 from thrifty.plans.booster import BoostingSettings, Draws, ModelRule, fit_booster
 from thrifty.plans.cases import PastCases
 from thrifty.surveyor.frequencies import OutcomeCounts
+from thrifty.surveyor.labels import SAME_REWARD, OutcomeTable
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -23,7 +24,11 @@ SMALLEST_CHANCE = 0.1
 
 
 def complete_cases(
-    cases: PastCases, possible: Bools, chances: Floats, rng: np.random.Generator
+    cases: PastCases,
+    possible: Bools,
+    chances: Floats,
+    table: OutcomeTable,
+    rng: np.random.Generator,
 ) -> PastCases:
     """Fill in the outcomes that are not known, and estimate what every action earns.
 
@@ -31,7 +36,9 @@ def complete_cases(
     Hidden outcomes are drawn from it, so that the cases in which an action hid the outcome are not
     missing from the models of plans. Rewards are not taken from the drawn outcomes, because a wrong
     model would confirm itself. They are doubly robust estimates: the model's expectation, plus its
-    error in the cases whose outcome became known, divided by the chance of that.
+    error in the cases in which the reward of the action became known, divided by the chance of
+    that. If an action pays the same for two outcomes, it may tell the reward of one action and hide
+    that of another.
 
     Parameters
     ----------
@@ -39,8 +46,10 @@ def complete_cases(
         Complete cases; their outcomes are not used.
     possible : array of bool, shape (n, O)
         Outcomes that are possible in each case.
-    chances : array of float, shape (n,)
-        Probability that the action of the case would reveal something about the outcome.
+    chances : array of float, shape (n, A)
+        Probability with which each action was taken.
+    table : OutcomeTable
+        Rewards by action and outcome.
     rng : Generator
         Source of randomness.
 
@@ -54,15 +63,32 @@ def complete_cases(
         return replace(cases, outcomes=possible.argmax(axis=1))
     expected = _unseen_probabilities(cases, possible, rng)
     tells = ~possible.all(axis=1)
-    weights = tells / np.maximum(chances, SMALLEST_CHANCE)
+    weights = tells / np.clip(chances @ table.tells, SMALLEST_CHANCE, 1.0)
     expected = calibrated(expected, possible, weights)
     left = expected * possible
     left /= left.sum(axis=1, keepdims=True)
     return replace(
         cases,
         outcomes=np.where(known, possible.argmax(axis=1), _drawn(left, rng.random(len(left)))),
-        estimates=(expected + weights[:, None] * (left - expected)) @ cases.rewards.T,
+        estimates=_estimated_rewards(expected, possible, chances, table),
     )
+
+
+def _estimated_rewards(
+    expected: Floats, possible: Bools, chances: Floats, table: OutcomeTable
+) -> Floats:
+    """Return a doubly robust estimate of the reward of every action in every case, (n, A)."""
+    rewards = table.table
+    lowest = np.where(possible[:, None, :], rewards, np.inf).min(axis=2)
+    highest = np.where(possible[:, None, :], rewards, -np.inf).max(axis=2)
+    is_known = highest - lowest <= SAME_REWARD * table.scale.span
+    likely = (expected * possible).argmax(axis=1)
+    known_by = table.determines[:, likely].transpose(1, 0, 2)  # cases, actions taken, actions
+    chance = np.einsum("na,nab->nb", chances, known_by.astype(np.float64))
+    weights = is_known / np.clip(chance, SMALLEST_CHANCE, 1.0)
+    believed = expected @ rewards.T
+    estimates: Floats = believed + weights * (lowest - believed)
+    return estimates
 
 
 def calibrated(expected: Floats, possible: Bools, weights: Floats) -> Floats:

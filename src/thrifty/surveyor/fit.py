@@ -14,6 +14,7 @@ from thrifty.plans.cases import Bools, PastCases
 from thrifty.problem import Problem
 from thrifty.surveyor.completion import complete_cases
 from thrifty.surveyor.knowledge import Knowledge, learn_plans, refit_models
+from thrifty.surveyor.labels import OutcomeTable
 from thrifty.surveyor.memory import KeptCases
 from thrifty.surveyor.old_cases import share_of_old_cases
 from thrifty.surveyor.partial_bank import PartialCases
@@ -137,7 +138,11 @@ class PlanFit:
         rng = np.random.default_rng([self.settings.seed, self.number])
         rows = self._chosen_rows(rng)
         cases = complete_cases(
-            self._cases(rows), self.complete.possible[rows], self.complete.chances[rows], rng
+            self._cases(rows),
+            self.complete.possible[rows],
+            self.complete.chances[rows],
+            OutcomeTable.of(self.problem),
+            rng,
         )
         seed = int(rng.integers(2**31))
         if len(set(cases.outcomes.tolist())) < 2:

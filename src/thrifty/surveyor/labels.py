@@ -76,6 +76,15 @@ class OutcomeTable:
         }
         return cls(Outcomes.of(rewards), scale, False)
 
+    @cached_property
+    def determines(self) -> Bools:
+        """True where the reward of one action, in an outcome, tells that of another, (A, O, A)."""
+        same = self._same[:, :, :, None]
+        gaps = np.abs(self.table[:, :, None] - self.table[:, None, :]).transpose(1, 2, 0)
+        differs = gaps > SAME_REWARD * self.scale.span
+        determines: Bools = np.logical_not((same & differs[None]).any(axis=2))
+        return determines
+
     @property
     def n_outcomes(self) -> int:
         """O, the number of outcomes."""

@@ -28,8 +28,8 @@ class KeptCases(NamedTuple):
         Outcomes that are possible after the reward.
     numbers : array of int, shape (n,)
         Number of each case, increasing.
-    chances : array of float, shape (n,)
-        Probability that the action of the case would reveal something about the outcome.
+    chances : array of float, shape (n, A)
+        Probability with which each action was taken; all 1 if the outcome was known anyway.
     """
 
     codes: NDArray[np.int16]
@@ -64,13 +64,13 @@ class CaseMemory:
 
     Parameters
     ----------
-    n_features, n_outcomes : int
+    n_features, n_outcomes, n_actions : int
         Size of a case.
     capacity : int
         Largest number of cases.
     """
 
-    def __init__(self, n_features: int, n_outcomes: int, capacity: int) -> None:
+    def __init__(self, n_features: int, n_outcomes: int, n_actions: int, capacity: int) -> None:
         self.capacity = capacity
         self.size = 0
         self._arrays = KeptCases(
@@ -78,7 +78,7 @@ class CaseMemory:
             settled=np.empty((capacity, n_features), np.bool_),
             possible=np.empty((capacity, n_outcomes), np.bool_),
             numbers=np.empty(capacity, np.int64),
-            chances=np.empty(capacity),
+            chances=np.empty((capacity, n_actions)),
         )
 
     @property
@@ -103,7 +103,7 @@ class CaseMemory:
         settled: Bools,
         possible: Bools,
         number: int,
-        chance: float = 1.0,
+        chances: NDArray[np.float64] | float = 1.0,
     ) -> None:
         """Remember a case.
 
@@ -117,12 +117,12 @@ class CaseMemory:
             Outcomes that are possible.
         number : int
             Number of the case, larger than those before.
-        chance : float
-            Probability that the action would reveal something about the outcome.
+        chances : array of float, shape (A,), or 1.0
+            Probability with which each action was taken.
         """
         if self.size == self.capacity:
             self._forget(self.capacity - int(KEPT_SHARE * self.capacity))
-        case: tuple[Any, ...] = (codes, settled, possible, number, chance)
+        case: tuple[Any, ...] = (codes, settled, possible, number, chances)
         for array, value in zip(self._writable, case, strict=True):
             array[self.size] = value
         self.size += 1
