@@ -31,8 +31,8 @@ EVIDENCE_OF_RETURN = 5.0
 HANDICAP = -2.0
 """Initial evidence of the regime that has just ended."""
 PROBATION, DISTRUST = 200, 2.0
-"""A regime that ends within so many rounds after it was restored was the wrong one. DISTRUST scales
-how much more evidence is needed if that happens often."""
+"""A regime that ends within PROBATION rounds after it was restored was the wrong one. DISTRUST
+scales how much more evidence is needed if that happens often."""
 KEPT, FAILED, SINCE = 0, 1, 2
 
 EMPTY, WAITING, DROPPED = 0, 1, 2
