@@ -108,15 +108,15 @@ def _begin(
     chances: Floats,
 ) -> None:
     """Fill log B, where each density begins, the chances of values of 1, and who wins by them."""
-    nobody = 1.0
+    none_before = 1.0
     for a in range(ones.size):
         chances[a] = 0.0
         logs[a] = math.lgamma(ones[a]) + math.lgamma(others[a]) - math.lgamma(ones[a] + others[a])
         tops[a] = _end(ones[a], others[a])
         if available[a] and tops[a] >= TOP:
             above[a] = min(1.0, math.exp(-others[a] * TOP - logs[a]) / others[a])
-            chances[a] = nobody * above[a]
-            nobody *= 1 - above[a]
+            chances[a] = none_before * above[a]
+            none_before *= 1 - above[a]
 
 
 @jit_inner
