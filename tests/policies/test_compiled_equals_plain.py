@@ -52,7 +52,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "epsilon-greedy": {"epsilon": 0.2},
     "glr-klucb": {"delta": 0.9, "every": 2},
     "m-ucb": {"window": 16, "b": 2.1, "gamma": 0.2},
-    "master": {"alpha": 0.2, "scale": 0.001},
+    "master": {"alpha": 0.2, "scale": 0.0003},
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
     "ncc-ucrl2-repaired": {"window": 40},

@@ -66,7 +66,7 @@ class MASTER(CompiledPolicy):
         "alpha": Real(0),
         "scale": Real(0),
     }
-    grid = {"scale": (1.0, 0.003, 0.001, 0.0003), "alpha": (0.5, 2.0)}
+    grid = {"scale": (1.0, 0.001, 0.0005, 0.0003), "alpha": (0.5, 2.0)}
     feature_draws = kernel.FEATURE_DRAWS
     _state: kernel.MASTERState
 

@@ -6,7 +6,7 @@ import math
 
 from thrifty.kernels.runtime.compilation import jit_inner
 
-HALVINGS = 32
+HALVINGS = 24
 
 
 @jit_inner
