@@ -164,7 +164,7 @@ class CUSUMUCB(Restarting):
         horizon: int = 10_000,
         changes: int = 1,
         exploration: float | None = None,
-        samples: int = 100,
+        samples: int = 200,
         epsilon: float = 0.1,
         h: float | None = None,
         xi: float = 1.0,

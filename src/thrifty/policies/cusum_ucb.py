@@ -27,8 +27,8 @@ class CUSUMUCB(CompiledPolicy):
 
         g+ = max(0, g+ + y - u - epsilon),  g- = max(0, g- + u - y - epsilon),
 
-    and the action restarts when one of them reaches h. This is Algorithms 1 and 3 of Liu, Lee and
-    Shroff (2018), "A Change-Detection Based Framework for Piecewise-Stationary Multi-Armed Bandit
+    and the action restarts when one of them reaches h. This is CUSUM-UCB of Liu, Lee and Shroff
+    (2018), "A Change-Detection Based Framework for Piecewise-Stationary Multi-Armed Bandit
     Problem", AAAI, but for the 1 in the logarithm, which counts the coming round.
 
     Parameters
@@ -43,10 +43,10 @@ class CUSUMUCB(CompiledPolicy):
         Probability of a random action. The default is the paper's choice,
         sqrt(changes log(T / changes) / T).
     samples : int
-        Number of rewards M that give the mean. The default is the paper's.
+        Number of rewards M that give the mean. The default is the smaller one of the experiments of
+        Besson et al. (2022).
     epsilon : float
-        Change of the mean that the test ignores. The default is that of the experiments of Besson
-        et al. (2022).
+        Change of the mean that the test ignores. The default comes from the same experiments.
     h : float, optional
         Threshold of the test. The default is the paper's choice, log(T / changes).
     xi : float
@@ -90,7 +90,7 @@ class CUSUMUCB(CompiledPolicy):
         horizon: int = 10_000,
         changes: int = 1,
         exploration: float | None = None,
-        samples: int = 100,
+        samples: int = 200,
         epsilon: float = 0.1,
         h: float | None = None,
         xi: float = 1.0,

@@ -33,7 +33,7 @@ class DUCB(CompiledPolicy):
     gamma : float, optional
         Discount. The default is the paper's choice, 1 - sqrt(changes / T) / 4.
     xi : float
-        Weight of the confidence term. The default is that of the paper's experiments.
+        Weight of the confidence term. The paper's theorems need more than 1 / 2.
     first_count : float
         Weight of the reward of 0 that every action starts with.
     seed : int, SeedSequence, Generator or None

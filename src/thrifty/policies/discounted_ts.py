@@ -17,9 +17,9 @@ from thrifty.seeds import Seed
 class DiscountedTS(CompiledPolicy):
     """Discounted Thompson sampling: buy nothing, draw from beta distributions that forget.
 
-    Every action has a number S_a from Beta(S_a + 1, F_a + 1), and the largest one decides. In each
-    round S and F of all actions are multiplied by gamma; the reward r of the action taken is then
-    added to its S, and 1 - r to its F. So the distribution of an action that is not taken returns
+    A number is drawn from Beta(S_a + 1, F_a + 1) for every action, and the largest one decides. In
+    each round S and F of all actions are multiplied by gamma; the reward r of the action taken is
+    then added to its S, and 1 - r to its F. So the distribution of an action that is not taken returns
     to the uniform one. This is the algorithm dTS of Raj and Kalyani (2017), "Taming Non-stationary
     Bandits: A Bayesian Approach", arXiv 1707.09727, where a coin makes a reward inside (0, 1) 0 or
     1 first. With gamma = 1 it is Thompson sampling.
@@ -29,8 +29,8 @@ class DiscountedTS(CompiledPolicy):
     problem : Problem
         Features and actions.
     gamma : float
-        Discount. The default is the value that Besson et al. (2022) name as the paper's
-        recommendation. It remembers about four rounds; worlds that change less often need more.
+        Discount. The default is the value that the program of Besson et al. (2022) recommends. It
+        remembers about four rounds; worlds that change less often need more.
     optimistic : bool
         True replaces numbers below their distribution's mean by the mean (dOTS in the paper).
     seed : int, SeedSequence, Generator or None

@@ -25,8 +25,9 @@ class GLRKLUCB(CompiledPolicy):
     is above log(n^(3/2) / delta). After k restarts alpha is sqrt(k + 1) times its first value. This
     is Algorithm 1 of Besson, Kaufmann, Maillard and Seznec (2022), "Efficient Change-Point
     Detection for Tackling Piecewise-Stationary Bandits", JMLR, with the threshold and the index of
-    its experiments. As in these, the test looks at every tenth reward and at every tenth split.
-    When an action has more than 2560 rewards, the splits become coarser, so that memory is bounded.
+    its experiments. To save time, these test in every tenth round only; here an action is tested
+    after every tenth of its rewards, at splits that are ten rewards apart. When it has more than
+    2560 rewards the splits become coarser, so that memory is bounded.
 
     Parameters
     ----------

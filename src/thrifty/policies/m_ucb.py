@@ -19,9 +19,8 @@ class MUCB(CompiledPolicy):
     the first maximum of X_a + sqrt(2 log(t) / N_a), with the mean and the number of the action's
     rewards since the last restart and the round t since then. An action without rewards comes
     first. Everything restarts when the sums of the first and of the second half of an action's last
-    w rewards differ by more than b. This is Algorithms 1 and 2 of Cao, Wen, Kveton and Xie (2019),
-    "Nearly Optimal Adaptive Procedure with Change Detection for Piecewise-Stationary Bandit",
-    AISTATS.
+    w rewards differ by more than b. This is M-UCB of Cao, Wen, Kveton and Xie (2019), "Nearly
+    Optimal Adaptive Procedure with Change Detection for Piecewise-Stationary Bandit", AISTATS.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class MASTER(CompiledPolicy):
        the block plus 9 rho^(2^m), or
     2. the mean of f minus reward over the t rounds of the block is at least 3 rho^(t).
 
-    These are Procedure 1 and Algorithm 2 of Wei and Luo (2021), "Non-stationary Reinforcement
+    These are the algorithms MALG and MASTER of Wei and Luo (2021), "Non-stationary Reinforcement
     Learning without Prior Knowledge: An Optimal Black-box Approach", COLT. The paper gives UCB1's
     regret up to constants, which are 1 here. No test can fail while rho^ is above 1 / 3, which with
     a scale of 1 is the case in all runs of practical length: see Gerogiannis, Huang and Veeravalli
