@@ -19,10 +19,10 @@ class DiscountedTS(CompiledPolicy):
 
     A number is drawn from Beta(S_a + 1, F_a + 1) for every action, and the largest one decides. In
     each round S and F of all actions are multiplied by gamma; the reward r of the action taken is
-    then added to its S, and 1 - r to its F. So the distribution of an action that is not taken returns
-    to the uniform one. This is the algorithm dTS of Raj and Kalyani (2017), "Taming Non-stationary
-    Bandits: A Bayesian Approach", arXiv 1707.09727, where a coin makes a reward inside (0, 1) 0 or
-    1 first. With gamma = 1 it is Thompson sampling.
+    then added to its S, and 1 - r to its F. So the distribution of an action that is not taken
+    returns to the uniform one. This is the algorithm dTS of Raj and Kalyani (2017), "Taming
+    Non-stationary Bandits: A Bayesian Approach", arXiv 1707.09727. There a coin first makes a
+    reward inside (0, 1) 0 or 1. With gamma = 1 it is Thompson sampling.
 
     Parameters
     ----------
