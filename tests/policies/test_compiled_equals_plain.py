@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import naive
+import naive_linears
 import naive_scout
 from compiled_policies import COMPILED as COMPILED_POLICIES
 from thrifty.environments import Replay, World, nursery
@@ -23,6 +24,7 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 SEEDS = range(20) if COMPILED else range(4)
 ROUNDS = 300 if COMPILED else 120
 DRAWS = {
+    "bob-sw-linucb": 1,
     "epsilon-greedy": 2,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
@@ -31,6 +33,7 @@ DRAWS = {
     "sim-oos": 1,
     "uniform": 1,
 }
+NEED_HORIZON = ("bob", "ncc")
 
 SMALL_WORLD = World.random(
     levels=(2, 3, 2),
@@ -41,11 +44,14 @@ SMALL_WORLD = World.random(
     seed=5,
 )
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "bob-sw-linucb": {"block": 30},
+    "d-linucb": {"discount": 0.95},
     "epsilon-greedy": {"epsilon": 0.2},
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
     "ncc-ucrl2-repaired": {"window": 40},
     "ps-linucb": {"omega": 15},
+    "sw-linucb": {"window": 20},
     "sw-ucb": {"tau": 20},
 }
 REPAIRED = {
@@ -104,7 +110,7 @@ def world_of(name: str, seed: int) -> Replay:
 
 def made(name: str, replay: Replay, seed: int, **parameters: Any) -> Policy:
     """Make the policy that `simulate` makes."""
-    if name.startswith("ncc"):
+    if name.startswith(NEED_HORIZON):
         parameters["horizon"] = ROUNDS
     if name == "oracle":
         parameters["truth"] = replay.truth
@@ -129,13 +135,15 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         changes = {*replay.reward_changes, *replay.cost_changes}
         costs = np.where(replay.free, 0.0, replay.costs)
         return naive.Oracle(replay.contexts, replay.rewards, costs, levels, changes)
-    if name.startswith("ncc"):
+    if name.startswith(NEED_HORIZON):
         parameters["horizon"] = horizon
     if name == "ncc-ucrl2-published":
         parameters = {"cost_range": 0.05, **published, **parameters}
     if name == "ncc-ucrl2-repaired":
         parameters = {**REPAIRED, **parameters}
     twins: dict[str, Callable[..., naive.Twin]] = {
+        "bob-sw-linucb": naive_linears.BOBSWLinUCB,
+        "d-linucb": naive_linears.DLinUCB,
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,
@@ -144,6 +152,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "ps-linucb": naive.PSLinUCB,
         "scout": naive_scout.Scout,
         "sim-oos": naive.SimOOS,
+        "sw-linucb": naive_linears.SWLinUCB,
         "sw-ucb": naive.SWUCB,
         "ucb1": naive.UCB1,
         "uniform": naive.Uniform,
@@ -194,7 +203,7 @@ def test_the_twins_in_the_nursery(name: str) -> None:
     assert_like_the_twin(name, cut(nursery.shuffled(3), rounds), 3, **PARAMETERS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", ["linucb", "ps-linucb"])
+@pytest.mark.parametrize("name", [name for name in COMPILED_POLICIES if "linucb" in name])
 def test_the_linear_twins_with_indicators(name: str) -> None:
     replay = cut(world_of("small", 1), 120)
     assert_like_the_twin(name, replay, 1, encoding="one-hot", **PARAMETERS.get(name, {}))

@@ -14,6 +14,8 @@ from typing import Any
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.policies.auto import auto, chosen_by_auto
+from thrifty.policies.bob_sw_linucb import BOBSWLinUCB
+from thrifty.policies.d_linucb import DiscountedLinUCB
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
@@ -23,6 +25,7 @@ from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
 from thrifty.policies.sim_oos import SimOOS
 from thrifty.policies.surveyor import Surveyor
+from thrifty.policies.sw_linucb import SWLinUCB
 from thrifty.policies.sw_ucb import SWUCB
 from thrifty.policies.ucb1 import UCB1
 from thrifty.policies.uniform import Uniform
@@ -34,11 +37,14 @@ __all__ = [
     "POLICIES",
     "SWUCB",
     "UCB1",
+    "BOBSWLinUCB",
+    "DiscountedLinUCB",
     "EpsilonGreedy",
     "LinUCB",
     "Oracle",
     "PSLinUCB",
     "PlanPolicy",
+    "SWLinUCB",
     "Scout",
     "SimOOS",
     "Surveyor",
@@ -51,6 +57,8 @@ __all__ = [
 POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
         "auto": auto,
+        "bob-sw-linucb": BOBSWLinUCB,
+        "d-linucb": DiscountedLinUCB,
         "epsilon-greedy": EpsilonGreedy,
         "linucb": LinUCB,
         "ncc-ucrl2": NCCUCRL2,
@@ -62,6 +70,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "scout": Scout,
         "sim-oos": SimOOS,
         "surveyor": Surveyor,
+        "sw-linucb": SWLinUCB,
         "sw-ucb": SWUCB,
         "ucb1": UCB1,
         "uniform": Uniform,

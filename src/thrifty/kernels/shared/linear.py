@@ -73,6 +73,44 @@ def add_to_inverse(inverse: Floats, x: Floats) -> None:
 
 
 @jit_inner
+def take_from_inverse(inverse: Floats, x: Floats) -> None:
+    """Turn A^-1 into (A - x x')^-1 in place; A must contain the sample x."""
+    y = multiply(inverse, x)
+    add_outer(inverse, y, 1.0 / (1.0 - dot(x, y)))
+
+
+@jit_inner
+def add_sample(inverse: Floats, target: Floats, theta: Floats, x: Floats, reward: float) -> None:
+    """Add a sample to one regression: A += x x', b += r x, theta = A^-1 b."""
+    add_to_inverse(inverse, x)
+    add(target, x, reward)
+    copy(multiply(inverse, target), theta)
+
+
+@jit_inner
+def take_sample(inverse: Floats, target: Floats, theta: Floats, x: Floats, reward: float) -> None:
+    """Remove a sample from one regression: A -= x x', b -= r x, theta = A^-1 b."""
+    take_from_inverse(inverse, x)
+    add(target, x, -reward)
+    copy(multiply(inverse, target), theta)
+
+
+@jit_inner
+def width_of(inverse: Floats, x: Floats) -> float:
+    """Return sqrt(x' A^-1 x)."""
+    return float(np.sqrt(dot(x, multiply(inverse, x))))
+
+
+@jit_inner
+def reset(inverse: Floats, target: Floats, theta: Floats) -> None:
+    """Return one regression to its start: A = I, b = 0."""
+    for i in range(theta.size):
+        target[i] = theta[i] = 0.0
+        for j in range(theta.size):
+            inverse[i, j] = 1.0 if i == j else 0.0
+
+
+@jit_inner
 def invert(matrix: Floats) -> Floats:
     """Return the inverse of a symmetric positive definite matrix, by Gauss-Jordan elimination."""
     n = matrix.shape[0]
