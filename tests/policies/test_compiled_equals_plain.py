@@ -46,6 +46,8 @@ SMALL_WORLD = World.random(
 PARAMETERS: dict[str, dict[str, Any]] = {
     "bob-sw-linucb": {"block": 30},
     "d-linucb": {"discount": 0.95},
+    "dlinucb": {"noise": 0.1, "tau": 15, "delta": 0.3, "test_delta": 0.5, "models": 3},
+    "dlinucb-ensemble": {"noise": 0.1, "tau": 15, "audit": 0.1, "tolerance": 0.02, "models": 3},
     "epsilon-greedy": {"epsilon": 0.2},
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
@@ -144,6 +146,8 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
     twins: dict[str, Callable[..., naive.Twin]] = {
         "bob-sw-linucb": naive_linears.BOBSWLinUCB,
         "d-linucb": naive_linears.DLinUCB,
+        "dlinucb": naive_linears.DynamicLinUCB,
+        "dlinucb-ensemble": naive_linears.DynamicEnsemble,
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,

@@ -16,6 +16,8 @@ from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.bob_sw_linucb import BOBSWLinUCB
 from thrifty.policies.d_linucb import DiscountedLinUCB
+from thrifty.policies.dlinucb import DynamicLinUCB
+from thrifty.policies.dlinucb_ensemble import DynamicEnsemble
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
@@ -39,6 +41,8 @@ __all__ = [
     "UCB1",
     "BOBSWLinUCB",
     "DiscountedLinUCB",
+    "DynamicEnsemble",
+    "DynamicLinUCB",
     "EpsilonGreedy",
     "LinUCB",
     "Oracle",
@@ -59,6 +63,8 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "auto": auto,
         "bob-sw-linucb": BOBSWLinUCB,
         "d-linucb": DiscountedLinUCB,
+        "dlinucb": DynamicLinUCB,
+        "dlinucb-ensemble": DynamicEnsemble,
         "epsilon-greedy": EpsilonGreedy,
         "linucb": LinUCB,
         "ncc-ucrl2": NCCUCRL2,

@@ -13,7 +13,7 @@ import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
 from thrifty.kernels.runtime.compilation import jit_inner
-from thrifty.kernels.shared.grid import on_grid
+from thrifty.kernels.shared.grid import round_to_grid
 from thrifty.kernels.shared.linear import (
     add,
     add_outer,
@@ -70,8 +70,7 @@ def window_bounds(
     x = encode(codes, places, window.thetas.shape[1])
     values = upper_bounds(window.inverses, window.thetas, x, alpha)
     if window.clock[0] > length:
-        for a in range(values.size):
-            values[a] = on_grid(values[a])
+        round_to_grid(values)
     return values
 
 
