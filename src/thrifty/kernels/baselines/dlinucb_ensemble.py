@@ -50,13 +50,15 @@ class Models(NamedTuple):
     """Each model's regressions, by model and action, and counts by model.
 
     `ages` are numbers of rounds, or UNUSED where there is no model; `idle` counts the rounds since
-    a model last learnt, `samples` what it has learnt from, and `started` all models.
+    a model last learnt, `samples` what it has learnt from, and `started` all models. `radii` are
+    the alpha_t that follow from `samples`.
     """
 
     inverses: Floats
     targets: Floats
     thetas: Floats
     samples: Ints
+    radii: Floats
     ages: Ints
     idle: Ints
     started: Ints
@@ -115,6 +117,7 @@ def initial(
             vectors,
             vectors.copy(),
             samples=counts,
+            radii=np.ones(models),
             ages=ages,
             idle=counts.copy(),
             started=np.ones(1, np.int64),
@@ -138,10 +141,7 @@ def initial(
 @jit_inner
 def _width(state: DynamicEnsembleState, k: int, a: int, x: Floats) -> float:
     """Return B, the bound on the error of the model's prediction."""
-    models, settings = state.models, state.settings
-    dimension = models.thetas.shape[1] * x.size
-    radius = radius_of(settings.noise, dimension, models.samples[k], settings.delta)
-    return radius * width_of(models.inverses[k, a], x)
+    return state.models.radii[k] * width_of(state.models.inverses[k, a], x)
 
 
 @jit_inner
@@ -167,6 +167,15 @@ def _chosen_model(state: DynamicEnsembleState, a: int, x: Floats) -> int:
             if bound < least or older:
                 chosen, least = k, bound
     return chosen
+
+
+@jit_inner
+def _has_admissible(state: DynamicEnsembleState, a: int, x: Floats) -> bool:
+    """Return True if some model is admissible."""
+    for k in range(state.models.ages.size):
+        if state.models.ages[k] != UNUSED and _lower_bound(state, k, a, x) < np.inf:
+            return True
+    return False
 
 
 @jit
@@ -204,7 +213,7 @@ def update(
     models, recent = state.models, state.recent
     x = encode(codes, state.places, models.thetas.shape[2])
     for a in range(models.thetas.shape[1]):
-        if _chosen_model(state, a, x) == NONE:
+        if not _has_admissible(state, a, x):
             _start(state)
             break
     for k in range(models.ages.size):
@@ -237,9 +246,18 @@ def _start(state: DynamicEnsembleState) -> None:
         reset(models.inverses[chosen, a], models.targets[chosen, a], models.thetas[chosen, a])
         _reset_auditor(auditors, chosen, a)
     models.samples[chosen] = 0
+    models.radii[chosen] = 1.0
     models.idle[chosen] = 0
     models.ages[chosen] = 0
     models.started[0] += 1
+
+
+@jit_inner
+def _radius(state: DynamicEnsembleState, samples: int) -> float:
+    """Return alpha_t after this number of samples."""
+    settings = state.settings
+    dimension = state.models.thetas.shape[1] * state.models.thetas.shape[2]
+    return radius_of(settings.noise, dimension, samples, settings.delta)
 
 
 @jit_inner
@@ -263,6 +281,7 @@ def _learn(state: DynamicEnsembleState, k: int, a: int, x: Floats, reward: float
         inverse, target = models.inverses[k, a], models.targets[k, a]
         add_sample(inverse, target, models.thetas[k, a], x, reward)
         models.samples[k] += 1
+        models.radii[k] = _radius(state, models.samples[k])
         models.idle[k] = 0
     if models.ages[k] >= recent.rewards.size:
         _forget_oldest(state, k)

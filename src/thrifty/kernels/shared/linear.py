@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
@@ -98,7 +100,13 @@ def take_sample(inverse: Floats, target: Floats, theta: Floats, x: Floats, rewar
 @jit_inner
 def width_of(inverse: Floats, x: Floats) -> float:
     """Return sqrt(x' A^-1 x)."""
-    return float(np.sqrt(dot(x, multiply(inverse, x))))
+    total = 0.0
+    for i in range(x.size):
+        row = 0.0
+        for j in range(x.size):
+            row += inverse[i, j] * x[j]
+        total += x[i] * row
+    return math.sqrt(max(0.0, total))
 
 
 @jit_inner
@@ -142,8 +150,7 @@ def upper_bounds(inverses: Floats, thetas: Floats, x: Floats, alpha: float) -> F
     """Return theta_a . x + alpha sqrt(x' A_a^-1 x) for every action a."""
     values = np.empty(thetas.shape[0])
     for a in range(values.size):
-        width = dot(x, multiply(inverses[a], x))
-        values[a] = dot(thetas[a], x) + alpha * np.sqrt(width)
+        values[a] = dot(thetas[a], x) + alpha * width_of(inverses[a], x)
     return values
 
 
@@ -153,4 +160,4 @@ def radius_of(noise: float, dimension: int, samples: int, delta: float) -> float
 
     This is alpha_t of Wu, Iyer and Wang (2018) with an identity prior.
     """
-    return noise * noise * float(np.sqrt(dimension * np.log(1.0 + samples / delta))) + 1.0
+    return noise * noise * math.sqrt(dimension * math.log(1.0 + samples / delta)) + 1.0
