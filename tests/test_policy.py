@@ -254,7 +254,14 @@ def test_65_features_are_too_many_for_masks(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["epsilon-greedy", "linucb", "ps-linucb", "sw-ucb", "ucb1", "uniform"]
+    "name",
+    [
+        *[name for name in NAMES if "linucb" in name],
+        "epsilon-greedy",
+        "sw-ucb",
+        "ucb1",
+        "uniform",
+    ],
 )
 def test_65_features_work_where_none_is_chosen(name: str) -> None:
     world = table((2,) * 65, 2)

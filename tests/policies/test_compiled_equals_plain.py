@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import naive
+import naive_linears
 import naive_scout
 import naive_ucbs
 from compiled_policies import COMPILED as COMPILED_POLICIES
@@ -25,6 +26,7 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 SEEDS = range(20) if COMPILED else range(4)
 ROUNDS = 300 if COMPILED else 120
 DRAWS = {
+    "bob-sw-linucb": 1,
     "cusum-ucb": 2,
     "discounted-ts": 1,
     "epsilon-greedy": 2,
@@ -46,9 +48,13 @@ SMALL_WORLD = World.random(
     seed=5,
 )
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "bob-sw-linucb": {"block": 30},
     "cusum-ucb": {"samples": 10, "epsilon": 0.05, "h": 1.3, "exploration": 0.1},
+    "d-linucb": {"discount": 0.95},
     "d-ucb": {"changes": 3, "xi": 0.1},
     "discounted-ts": {"gamma": 0.9},
+    "dlinucb": {"noise": 0.1, "tau": 15, "delta": 0.3, "test_delta": 0.5, "models": 3},
+    "dlinucb-ensemble": {"noise": 0.1, "tau": 15, "audit": 0.1, "tolerance": 0.02, "models": 3},
     "epsilon-greedy": {"epsilon": 0.2},
     "glr-klucb": {"delta": 0.9, "every": 2},
     "m-ucb": {"window": 16, "b": 2.1, "gamma": 0.2},
@@ -57,6 +63,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ncc-ucrl2-published": {"window": 40},
     "ncc-ucrl2-repaired": {"window": 40},
     "ps-linucb": {"omega": 15},
+    "sw-linucb": {"window": 20},
     "sw-ucb": {"tau": 20},
 }
 REPAIRED = {
@@ -151,6 +158,10 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
     if name == "ncc-ucrl2-repaired":
         parameters = {**REPAIRED, **parameters}
     twins: dict[str, Callable[..., naive.Twin]] = {
+        "bob-sw-linucb": naive_linears.BOBSWLinUCB,
+        "d-linucb": naive_linears.DLinUCB,
+        "dlinucb": naive_linears.DynamicLinUCB,
+        "dlinucb-ensemble": naive_linears.DynamicEnsemble,
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,
@@ -159,6 +170,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "ps-linucb": naive.PSLinUCB,
         "scout": naive_scout.Scout,
         "sim-oos": naive.SimOOS,
+        "sw-linucb": naive_linears.SWLinUCB,
         "sw-ucb": naive.SWUCB,
         "ucb1": naive.UCB1,
         "uniform": naive.Uniform,
@@ -210,7 +222,7 @@ def test_the_twins_in_the_nursery(name: str) -> None:
     assert_like_the_twin(name, cut(nursery.shuffled(3), rounds), 3, **PARAMETERS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", ["linucb", "ps-linucb"])
+@pytest.mark.parametrize("name", [name for name in COMPILED_POLICIES if "linucb" in name])
 def test_the_linear_twins_with_indicators(name: str) -> None:
     replay = cut(world_of("small", 1), 120)
     assert_like_the_twin(name, replay, 1, encoding="one-hot", **PARAMETERS.get(name, {}))

@@ -14,9 +14,13 @@ from typing import Any
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.policies.auto import auto, chosen_by_auto
+from thrifty.policies.bob_sw_linucb import BOBSWLinUCB
 from thrifty.policies.cusum_ucb import CUSUMUCB
+from thrifty.policies.d_linucb import DiscountedLinUCB
 from thrifty.policies.d_ucb import DUCB
 from thrifty.policies.discounted_ts import DiscountedTS
+from thrifty.policies.dlinucb import DynamicLinUCB
+from thrifty.policies.dlinucb_ensemble import DynamicEnsemble
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.glr_klucb import GLRKLUCB
 from thrifty.policies.linucb import LinUCB
@@ -29,6 +33,7 @@ from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
 from thrifty.policies.sim_oos import SimOOS
 from thrifty.policies.surveyor import Surveyor
+from thrifty.policies.sw_linucb import SWLinUCB
 from thrifty.policies.sw_ucb import SWUCB
 from thrifty.policies.ucb1 import UCB1
 from thrifty.policies.uniform import Uniform
@@ -45,12 +50,17 @@ __all__ = [
     "POLICIES",
     "SWUCB",
     "UCB1",
+    "BOBSWLinUCB",
+    "DiscountedLinUCB",
     "DiscountedTS",
+    "DynamicEnsemble",
+    "DynamicLinUCB",
     "EpsilonGreedy",
     "LinUCB",
     "Oracle",
     "PSLinUCB",
     "PlanPolicy",
+    "SWLinUCB",
     "Scout",
     "SimOOS",
     "Surveyor",
@@ -63,9 +73,13 @@ __all__ = [
 POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
         "auto": auto,
+        "bob-sw-linucb": BOBSWLinUCB,
         "cusum-ucb": CUSUMUCB,
+        "d-linucb": DiscountedLinUCB,
         "d-ucb": DUCB,
         "discounted-ts": DiscountedTS,
+        "dlinucb": DynamicLinUCB,
+        "dlinucb-ensemble": DynamicEnsemble,
         "epsilon-greedy": EpsilonGreedy,
         "glr-klucb": GLRKLUCB,
         "linucb": LinUCB,
@@ -80,6 +94,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "scout": Scout,
         "sim-oos": SimOOS,
         "surveyor": Surveyor,
+        "sw-linucb": SWLinUCB,
         "sw-ucb": SWUCB,
         "ucb1": UCB1,
         "uniform": Uniform,

@@ -9,7 +9,7 @@ import numpy as np
 from thrifty.kernels.runtime.arrays import Floats, Ints
 from thrifty.kernels.runtime.compilation import jit
 from thrifty.kernels.runtime.steps import STEPS, Steps
-from thrifty.kernels.shared.linear import add, add_to_inverse, copy, encode, multiply, upper_bounds
+from thrifty.kernels.shared.linear import add_sample, encode, upper_bounds
 from thrifty.kernels.shared.purchases import everything
 
 
@@ -47,9 +47,7 @@ def update(
 ) -> None:
     """Add the sample to the action's regression: A += x x', b += r x."""
     x = encode(codes, state.places, state.thetas.shape[1])
-    add_to_inverse(state.inverses[action], x)
-    add(state.targets[action], x, reward)
-    copy(multiply(state.inverses[action], state.targets[action]), state.thetas[action])
+    add_sample(state.inverses[action], state.targets[action], state.thetas[action], x, reward)
 
 
 STEPS[LinUCBState] = Steps(everything, update, index)

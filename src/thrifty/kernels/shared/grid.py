@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from thrifty.kernels.runtime.compilation import jit
+from thrifty.kernels.runtime.arrays import Floats
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 
 STEPS_IN_ONE = 2.0**40
 
@@ -18,3 +19,10 @@ STEPS_IN_ONE = 2.0**40
 def on_grid(x: float) -> float:
     """Round to a multiple of 2^-40."""
     return np.rint(x * STEPS_IN_ONE) / STEPS_IN_ONE
+
+
+@jit_inner
+def round_to_grid(values: Floats) -> None:
+    """Round every value in place."""
+    for i in range(values.size):
+        values[i] = on_grid(values[i])

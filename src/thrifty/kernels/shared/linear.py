@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
@@ -73,22 +75,73 @@ def add_to_inverse(inverse: Floats, x: Floats) -> None:
 
 
 @jit_inner
+def take_from_inverse(inverse: Floats, x: Floats) -> None:
+    """Turn A^-1 into (A - x x')^-1 in place; A must contain the sample x."""
+    y = multiply(inverse, x)
+    add_outer(inverse, y, 1.0 / (1.0 - dot(x, y)))
+
+
+@jit_inner
+def add_sample(inverse: Floats, target: Floats, theta: Floats, x: Floats, reward: float) -> None:
+    """Add a sample to one regression: A += x x', b += r x, theta = A^-1 b."""
+    add_to_inverse(inverse, x)
+    add(target, x, reward)
+    copy(multiply(inverse, target), theta)
+
+
+@jit_inner
+def take_sample(inverse: Floats, target: Floats, theta: Floats, x: Floats, reward: float) -> None:
+    """Remove a sample from one regression: A -= x x', b -= r x, theta = A^-1 b."""
+    take_from_inverse(inverse, x)
+    add(target, x, -reward)
+    copy(multiply(inverse, target), theta)
+
+
+@jit_inner
+def width_of(inverse: Floats, x: Floats) -> float:
+    """Return sqrt(x' A^-1 x)."""
+    total = 0.0
+    for i in range(x.size):
+        row = 0.0
+        for j in range(x.size):
+            row += inverse[i, j] * x[j]
+        total += x[i] * row
+    return math.sqrt(max(0.0, total))
+
+
+@jit_inner
+def reset(inverse: Floats, target: Floats, theta: Floats) -> None:
+    """Return one regression to its start: A = I, b = 0."""
+    for i in range(theta.size):
+        target[i] = theta[i] = 0.0
+        for j in range(theta.size):
+            inverse[i, j] = 1.0 if i == j else 0.0
+
+
+@jit_inner
 def invert(matrix: Floats) -> Floats:
-    """Return the inverse of a symmetric positive definite matrix, by Gauss-Jordan elimination."""
+    """Return the inverse of a symmetric positive definite matrix, by Gauss-Jordan elimination.
+
+    The elimination runs in place and on the lower triangle, a quarter of the usual work.
+    """
     n = matrix.shape[0]
-    work = matrix.copy()
-    inverse = np.eye(n)
+    inverse = matrix.copy()
+    column = np.empty(n)
     for k in range(n):
-        pivot = work[k, k]
-        for j in range(n):
-            work[k, j] /= pivot
-            inverse[k, j] /= pivot
+        pivot = inverse[k, k]
         for i in range(n):
-            if i != k:
-                factor = work[i, k]
-                for j in range(n):
-                    work[i, j] -= factor * work[k, j]
-                    inverse[i, j] -= factor * inverse[k, j]
+            column[i] = inverse[max(i, k), min(i, k)]
+        column[k] = 0.0
+        for i in range(n):
+            factor = column[i] / pivot
+            for j in range(i + 1):
+                inverse[i, j] -= factor * column[j]
+        for i in range(n):
+            inverse[max(i, k), min(i, k)] = column[i] / pivot
+        inverse[k, k] = -1.0 / pivot
+    for i in range(n):
+        for j in range(i + 1):
+            inverse[i, j] = inverse[j, i] = -inverse[i, j]
     return inverse
 
 
@@ -97,6 +150,14 @@ def upper_bounds(inverses: Floats, thetas: Floats, x: Floats, alpha: float) -> F
     """Return theta_a . x + alpha sqrt(x' A_a^-1 x) for every action a."""
     values = np.empty(thetas.shape[0])
     for a in range(values.size):
-        width = dot(x, multiply(inverses[a], x))
-        values[a] = dot(thetas[a], x) + alpha * np.sqrt(width)
+        values[a] = dot(thetas[a], x) + alpha * width_of(inverses[a], x)
     return values
+
+
+@jit_inner
+def radius_of(noise: float, dimension: int, samples: int, delta: float) -> float:
+    """Return sigma^2 sqrt(d log(1 + n / delta)) + 1, the radius of a ridge regression's error.
+
+    This is alpha_t of Wu, Iyer and Wang (2018) with an identity prior.
+    """
+    return noise * noise * math.sqrt(dimension * math.log(1.0 + samples / delta)) + 1.0
