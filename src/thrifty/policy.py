@@ -59,6 +59,8 @@ class Policy(ABC):
         Constraint on the values of each parameter.
     amounts : frozenset of str
         Parameters that are amounts of money, such as a budget. They are scaled like costs.
+    grid : mapping
+        Values that tuning tries, by parameter.
     reads_price_list : bool
         True if the policy is given the current price of every feature before it buys (see
         `read_price_list`). False, the usual case, if it learns prices by paying them.
@@ -94,6 +96,7 @@ class Policy(ABC):
     stepwise: ClassVar[bool] = False
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
     amounts: ClassVar[frozenset[str]] = frozenset()
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     reads_price_list: ClassVar[bool] = False
     random_purchases: ClassVar[bool] = True
     random_actions: ClassVar[bool] = True

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import naive
+import naive_dal
 import naive_scout
 from compiled_policies import COMPILED as COMPILED_POLICIES
 from thrifty.environments import Replay, World, nursery
@@ -23,6 +24,7 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 SEEDS = range(20) if COMPILED else range(4)
 ROUNDS = 300 if COMPILED else 120
 DRAWS = {
+    "adaptive-ts": 2,
     "epsilon-greedy": 2,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
@@ -41,6 +43,7 @@ SMALL_WORLD = World.random(
     seed=5,
 )
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "adaptive-ts": {"window": 6, "every": 2, "memory": 8, "bootstraps": 20, "confidence": 0.8},
     "epsilon-greedy": {"epsilon": 0.2},
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
@@ -136,6 +139,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
     if name == "ncc-ucrl2-repaired":
         parameters = {**REPAIRED, **parameters}
     twins: dict[str, Callable[..., naive.Twin]] = {
+        "adaptive-ts": naive_dal.AdaptiveTS,
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,
@@ -194,7 +198,7 @@ def test_the_twins_in_the_nursery(name: str) -> None:
     assert_like_the_twin(name, cut(nursery.shuffled(3), rounds), 3, **PARAMETERS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", ["linucb", "ps-linucb"])
+@pytest.mark.parametrize("name", ["adaptive-ts", "linucb", "ps-linucb"])
 def test_the_linear_twins_with_indicators(name: str) -> None:
     replay = cut(world_of("small", 1), 120)
     assert_like_the_twin(name, replay, 1, encoding="one-hot", **PARAMETERS.get(name, {}))

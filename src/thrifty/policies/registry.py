@@ -13,6 +13,7 @@ from typing import Any
 
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.policies.adaptive_ts import AdaptiveTS
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.linucb import LinUCB
@@ -34,6 +35,7 @@ __all__ = [
     "POLICIES",
     "SWUCB",
     "UCB1",
+    "AdaptiveTS",
     "EpsilonGreedy",
     "LinUCB",
     "Oracle",
@@ -50,6 +52,7 @@ __all__ = [
 
 POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
+        "adaptive-ts": AdaptiveTS,
         "auto": auto,
         "epsilon-greedy": EpsilonGreedy,
         "linucb": LinUCB,

@@ -1,0 +1,77 @@
+"""Policies that follow or detect changes of coefficients, against facts of their papers."""
+
+import itertools
+import math
+import os
+
+import numpy as np
+import pytest
+
+import naive_dal
+from naive_scout import Stream
+from thrifty.environments import nursery
+from thrifty.policies import AdaptiveTS
+from thrifty.problem import Problem
+from thrifty.rounds import Observation, Runs
+from thrifty.simulation import simulate
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
+needs_compilation = pytest.mark.skipif(not COMPILED, reason="too slow without compilation")
+ROUNDS = 10_000 if COMPILED else 100
+
+
+def assert_same(one: Runs, other: Runs) -> None:
+    np.testing.assert_array_equal(one.observed, other.observed)
+    np.testing.assert_array_equal(one.actions, other.actions)
+    np.testing.assert_array_equal(one.rewards, other.rewards)
+
+
+def test_adaptive_ts_without_detection_and_exploration_is_linucb_without_exploration() -> None:
+    runs = simulate(
+        "adaptive-ts", nursery.shuffled, seeds=[0, 1], rounds=ROUNDS, alpha=0.0, confidence=1.0
+    )
+    assert_same(runs, simulate("linucb", nursery.shuffled, seeds=[0, 1], rounds=ROUNDS, alpha=0.0))
+
+
+def test_adaptive_ts_computes_the_distance_of_the_paper() -> None:
+    # Two features that are always 1: A = I + 2 (1 1)', so A^-1 = I - 2/5 (1 1)' in both halves.
+    # The means are (4/5 - ...) = (2/5, 2/5) and 0, and (2/5, 2/5) A (2/5, 2/5)' = 8/5.
+    policy = AdaptiveTS(Problem.anonymous((1, 1), 1), window=2, every=1, seed=0)
+    seen = Observation(codes=[0, 0], costs=[0.0, 0.0])
+    for reward in (0.0, 0.0, 1.0, 1.0):
+        policy.update(seen, action=0, reward=reward)
+    state = policy.get_state()
+    assert state["n_distances"].tolist() == [1]
+    assert state["distances"][0, 0] == pytest.approx(math.sqrt(8 / 5))
+    assert state["thetas"][0] == pytest.approx([2 / 9, 2 / 9])
+
+
+def test_the_range_of_cumulative_sums_of_a_step_is_largest_in_order() -> None:
+    # Deviations of (0, 0, 1, 1) add up to -1/2, -1, -1/2, 0: a range of 1, four times that here.
+    # Only (0, 1, 0, 1) and (1, 0, 1, 0) have a smaller one, 1/2: 8 of the 24 orders.
+    assert naive_dal.range_of_sums([0.0, 0.0, 1.0, 1.0]) == 4.0
+    ranges = [naive_dal.range_of_sums(s) for s in itertools.permutations((0.0, 0.0, 1.0, 1.0))]
+    assert sum(r < 4.0 for r in ranges) == 8
+    share = naive_dal.share_below([0.0, 0.0, 1.0, 1.0], 10_000, Stream(0.5))
+    assert share == pytest.approx(8 / 24, abs=0.02)  # over four standard errors
+
+
+def test_adaptive_ts_keeps_the_newer_half_after_a_change() -> None:
+    policy = AdaptiveTS(Problem.anonymous((1,), 1), window=10, every=1, confidence=0.9, seed=0)
+    seen = Observation(codes=[0], costs=[0.0])
+    for t in range(200):
+        policy.update(seen, action=0, reward=0.0 if t < 100 else 1.0)
+        if t > 30 and policy.get_state()["held"][0] == 10:
+            break
+    # Before the change all distances are 0. It is noticed as soon as they grow.
+    assert 100 < t < 115
+    kept = t - 99  # rewards of 1 among the last ten
+    assert policy.get_state()["thetas"][0, 0] == pytest.approx(min(10, kept) / 11)
+
+
+@needs_compilation
+def test_adaptive_ts_earns_more_than_thompson_sampling_where_rewards_change() -> None:
+    # Over 20 seeds the mean rewards are 0.56 to 0.61, and 0.34 to 0.39.
+    adapts = simulate("adaptive-ts", nursery.shuffled, seeds=range(3))
+    never = simulate("adaptive-ts", nursery.shuffled, seeds=range(3), confidence=1.0)
+    assert (adapts.rewards.mean(axis=1) > never.rewards.mean(axis=1) + 0.1).all()
