@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from naive import Codes, LinUCB
+from naive import Codes, Floats, LinUCB
 from naive_scout import Stream
 
 Sample = tuple[Codes, float]
@@ -107,3 +108,134 @@ def share_below(series: Sequence[float], bootstraps: int, stream: Stream) -> flo
             shuffled[k], shuffled[other] = shuffled[other], shuffled[k]
         smaller += range_of_sums(shuffled) < range_of_sums(series)
     return smaller / bootstraps
+
+
+@dataclass
+class Particle:
+    """Statistics and draws of one particle: nu = (c, theta), and eta."""
+
+    nu_mean: Floats
+    nu_spread: Floats
+    shape: float
+    scale: float
+    eta_mean: Floats
+    eta_spread: Floats
+    nu: Floats
+    variance: float = 0.0
+
+    def draw_nu(self, stream: Stream) -> None:
+        self.variance = self.scale / stream.gamma(self.shape)
+        self.nu = drawn(self.nu_mean, self.variance * self.nu_spread, stream)
+
+    def prediction(self, x: Floats, step: float) -> tuple[float, float, Floats]:
+        """Return mean and variance of the reward, and the gain of the Kalman filter."""
+        c, theta = np.split(self.nu, 2)
+        u = x * theta
+        spread = self.eta_spread + step * np.eye(x.size)
+        variance = self.variance + u @ spread @ u
+        return float(x @ (c + theta * self.eta_mean)), float(variance), spread @ u / variance
+
+    def move(self, x: Floats, reward: float, step: float, stream: Stream) -> None:
+        mean, variance, gain = self.prediction(x, step)
+        self.eta_mean = self.eta_mean + gain * (reward - mean)
+        self.eta_spread = self.eta_spread + step * np.eye(x.size) - variance * np.outer(gain, gain)
+        z = np.concatenate([x, x * drawn(self.eta_mean, self.eta_spread, stream)])
+        precision = np.linalg.inv(self.nu_spread)
+        new_precision = precision + np.outer(z, z)
+        spread = np.linalg.inv(new_precision)
+        mean_then = spread @ (z * reward + precision @ self.nu_mean)
+        self.shape += 0.5
+        before = self.nu_mean @ precision @ self.nu_mean
+        after = mean_then @ new_precision @ mean_then
+        self.scale += float(before + reward**2 - after) / 2
+        self.nu_mean, self.nu_spread = mean_then, spread
+        self.draw_nu(stream)
+
+
+def drawn(mean: Floats, covariance: Floats, stream: Stream) -> Floats:
+    normals = np.array([stream.normal() for _ in mean])
+    drawn: Floats = mean + np.linalg.cholesky(covariance) @ normals
+    return drawn
+
+
+class ParticleLearning(AdaptiveTS):
+    """Each particle is an object; Bayes' rule with inverted matrices at every step."""
+
+    def __init__(
+        self,
+        levels: Sequence[int],
+        n_actions: int,
+        *,
+        alpha: float = 1.0,
+        particles: int = 5,
+        walk: float = 1.0,
+        noise: float = 1.0,
+        encoding: str = "ordinal",
+    ) -> None:
+        super().__init__(levels, n_actions, alpha=alpha, encoding=encoding)
+        self.step, self.noise, self.n_particles = walk**2, noise, particles
+        size = len(self.x((0,) * len(levels)))
+        self.particles = [[self.prior(size) for _ in range(particles)] for _ in range(n_actions)]
+        self.counts = [0] * n_actions
+
+    def prior(self, size: int) -> Particle:
+        return Particle(
+            nu_mean=np.zeros(2 * size),
+            nu_spread=np.eye(2 * size),
+            shape=1.0,
+            scale=self.noise,
+            eta_mean=np.zeros(size),
+            eta_spread=np.zeros((size, size)),
+            nu=np.zeros(2 * size),
+            variance=self.noise,
+        )
+
+    def moments(self, particle: Particle, x: Floats) -> tuple[float, float]:
+        """Return mean and variance of x . (c + theta * eta), with independent theta and eta."""
+        z = np.concatenate([x, x * particle.eta_mean])
+        spread = particle.variance * particle.nu_spread
+        theta, theta_spread = particle.nu_mean[x.size :], spread[x.size :, x.size :]
+        eta_spread = particle.eta_spread + self.step * np.eye(x.size)
+        second = np.outer(theta, theta) + theta_spread
+        variance = z @ spread @ z + x @ (eta_spread * second) @ x
+        return float(z @ particle.nu_mean), float(variance)
+
+    def choose_action(
+        self, codes: Codes, draws: Sequence[float], purpose: int, available: Sequence[int]
+    ) -> int:
+        stream, x, n = Stream(draws[1]), self.x(codes), self.n_particles
+        values = []
+        for particles in self.particles:
+            means, variances = zip(*(self.moments(p, x) for p in particles), strict=True)
+            width = math.sqrt(sum(variances) / n**2)
+            values.append(sum(means) / n + self.alpha * width * stream.normal())
+        return max(available, key=lambda a: values[a])
+
+    def update(
+        self, codes: Codes, costs: Sequence[float], action: int, reward: float, purpose: int
+    ) -> None:
+        x, particles = self.x(codes), self.particles[action]
+        stream = stream_of_update(purpose, sum(self.counts))
+        if self.counts[action] == 0:
+            for particle in particles:
+                particle.draw_nu(stream)
+        self.counts[action] += 1
+        predicted = [particle.prediction(x, self.step) for particle in particles]
+        weights = [
+            math.exp(-((reward - mean) ** 2) / variance / 2) / math.sqrt(variance)
+            for mean, variance, _ in predicted
+        ]
+        survivors = systematic(weights, stream.uniform())
+        for k, parent in enumerate(survivors):
+            if parent != k:
+                particles[k] = replace(particles[parent])
+        for particle in particles:
+            particle.move(x, reward, self.step, stream)
+
+
+def systematic(weights: Sequence[float], draw: float) -> list[int]:
+    """Return the parent of each particle; particles that survive stay where they are."""
+    n, upper = len(weights), np.cumsum(weights) / sum(weights)
+    parents = [min(n - 1, int(np.searchsorted(upper, (k + draw) / n))) for k in range(n)]
+    spare = [p for k, p in enumerate(parents) if k and parents[k - 1] == p]
+    return [k if k in parents else spare.pop(0) for k in range(n)]

@@ -29,6 +29,7 @@ DRAWS = {
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
     "ncc-ucrl2-repaired": 1,
+    "particle-learning": 2,
     "scout": 3,
     "sim-oos": 1,
     "uniform": 1,
@@ -48,6 +49,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
     "ncc-ucrl2-repaired": {"window": 40},
+    "particle-learning": {"walk": 0.3},
     "ps-linucb": {"omega": 15},
     "sw-ucb": {"tau": 20},
 }
@@ -145,6 +147,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "ncc-ucrl2": naive.NCCUCRL2,
         "ncc-ucrl2-published": naive.NCCUCRL2,
         "ncc-ucrl2-repaired": naive.NCCUCRL2,
+        "particle-learning": naive_dal.ParticleLearning,
         "ps-linucb": naive.PSLinUCB,
         "scout": naive_scout.Scout,
         "sim-oos": naive.SimOOS,
@@ -198,7 +201,7 @@ def test_the_twins_in_the_nursery(name: str) -> None:
     assert_like_the_twin(name, cut(nursery.shuffled(3), rounds), 3, **PARAMETERS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", ["adaptive-ts", "linucb", "ps-linucb"])
+@pytest.mark.parametrize("name", ["adaptive-ts", "linucb", "particle-learning", "ps-linucb"])
 def test_the_linear_twins_with_indicators(name: str) -> None:
     replay = cut(world_of("small", 1), 120)
     assert_like_the_twin(name, replay, 1, encoding="one-hot", **PARAMETERS.get(name, {}))

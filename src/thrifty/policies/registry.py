@@ -19,6 +19,7 @@ from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
 from thrifty.policies.oracle import Oracle
+from thrifty.policies.particle_learning import ParticleLearning
 from thrifty.policies.plan import PlanPolicy
 from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
@@ -40,6 +41,7 @@ __all__ = [
     "LinUCB",
     "Oracle",
     "PSLinUCB",
+    "ParticleLearning",
     "PlanPolicy",
     "Scout",
     "SimOOS",
@@ -60,6 +62,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "ncc-ucrl2-published": NCCUCRL2.published,
         "ncc-ucrl2-repaired": NCCUCRL2.repaired,
         "oracle": Oracle,
+        "particle-learning": ParticleLearning,
         "plan": PlanPolicy,
         "ps-linucb": PSLinUCB,
         "scout": Scout,
