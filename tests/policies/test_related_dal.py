@@ -3,6 +3,7 @@
 import itertools
 import math
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def waves(seed: int) -> Replay:
 
 
 def test_particle_learning_of_constant_coefficients_is_linucb_without_exploration() -> None:
-    constant = {"walk": 0.0, "alpha": 0.0, "particles": 4}
+    constant: dict[str, Any] = {"walk": 0.0, "alpha": 0.0, "particles": 4}
     runs = simulate("particle-learning", nursery.shuffled, seeds=[0, 1], rounds=ROUNDS, **constant)
     greedy = simulate("linucb", nursery.shuffled, seeds=[0, 1], rounds=ROUNDS, alpha=0.0)
     assert_same(runs, greedy)
@@ -109,7 +110,8 @@ def test_a_particle_takes_the_step_of_a_kalman_filter() -> None:
     # Of an error of 1, half goes to eta: its step and the noise both have a variance of 1.
     particle = naive_dal.ParticleLearning([1], 1).prior(1)
     particle.nu, particle.variance = np.array([0.0, 1.0]), 1.0
-    assert particle.prediction(np.ones(1), 1.0) == (0.0, 2.0, pytest.approx([0.5]))
+    mean, variance, gain = particle.prediction(np.ones(1), 1.0)
+    assert (mean, variance, gain.tolist()) == (0.0, 2.0, [0.5])
     particle.move(np.ones(1), 1.0, 1.0, Stream(0.5))
     assert particle.eta_mean == pytest.approx([0.5])
     assert particle.eta_spread == pytest.approx(np.array([[0.5]]))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +76,7 @@ class AdaptiveTS(CompiledPolicy):
         "confidence": Real(0, 1),
         "encoding": ENCODINGS,
     }
-    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
-        {"alpha": (0.1, 0.25, 0.5), "window": (25, 50, 100)}
-    )
+    grid = {"alpha": (0.1, 0.25, 0.5), "window": (25, 50, 100)}
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
 

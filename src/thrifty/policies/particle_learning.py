@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,9 +67,7 @@ class ParticleLearning(CompiledPolicy):
         "noise": Real(1e-6, 100),
         "encoding": ENCODINGS,
     }
-    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
-        {"walk": (0.1, 0.3, 1.0), "noise": (0.1, 1.0)}
-    )
+    grid = {"walk": (0.1, 0.3, 1.0), "noise": (0.1, 1.0)}
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
 
