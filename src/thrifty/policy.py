@@ -57,10 +57,10 @@ class Policy(ABC):
         True if the policy is asked again after each purchase, until it buys nothing more.
     allowed : mapping
         Constraint on the values of each parameter.
-    amounts : frozenset of str
-        Parameters that are amounts of money, such as a budget. They are scaled like costs.
     grid : mapping
         Values that tuning tries, by parameter.
+    amounts : frozenset of str
+        Parameters that are amounts of money, such as a budget. They are scaled like costs.
     reads_price_list : bool
         True if the policy is given the current price of every feature before it buys (see
         `read_price_list`). False, the usual case, if it learns prices by paying them.
@@ -95,8 +95,8 @@ class Policy(ABC):
 
     stepwise: ClassVar[bool] = False
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
-    amounts: ClassVar[frozenset[str]] = frozenset()
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
+    amounts: ClassVar[frozenset[str]] = frozenset()
     reads_price_list: ClassVar[bool] = False
     random_purchases: ClassVar[bool] = True
     random_actions: ClassVar[bool] = True

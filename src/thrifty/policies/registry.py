@@ -15,8 +15,14 @@ from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.policies.adaptive_ts import AdaptiveTS
 from thrifty.policies.auto import auto, chosen_by_auto
+from thrifty.policies.cusum_ucb import CUSUMUCB
+from thrifty.policies.d_ucb import DUCB
+from thrifty.policies.discounted_ts import DiscountedTS
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
+from thrifty.policies.glr_klucb import GLRKLUCB
 from thrifty.policies.linucb import LinUCB
+from thrifty.policies.m_ucb import MUCB
+from thrifty.policies.master import MASTER
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
 from thrifty.policies.oracle import Oracle
 from thrifty.policies.particle_learning import ParticleLearning
@@ -32,11 +38,17 @@ from thrifty.policy import Policy
 from thrifty.problem import Problem
 
 __all__ = [
+    "CUSUMUCB",
+    "DUCB",
+    "GLRKLUCB",
+    "MASTER",
+    "MUCB",
     "NCCUCRL2",
     "POLICIES",
     "SWUCB",
     "UCB1",
     "AdaptiveTS",
+    "DiscountedTS",
     "EpsilonGreedy",
     "LinUCB",
     "Oracle",
@@ -56,8 +68,14 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
         "adaptive-ts": AdaptiveTS,
         "auto": auto,
+        "cusum-ucb": CUSUMUCB,
+        "d-ucb": DUCB,
+        "discounted-ts": DiscountedTS,
         "epsilon-greedy": EpsilonGreedy,
+        "glr-klucb": GLRKLUCB,
         "linucb": LinUCB,
+        "m-ucb": MUCB,
+        "master": MASTER,
         "ncc-ucrl2": NCCUCRL2,
         "ncc-ucrl2-published": NCCUCRL2.published,
         "ncc-ucrl2-repaired": NCCUCRL2.repaired,

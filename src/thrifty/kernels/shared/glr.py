@@ -6,8 +6,9 @@ of the Bernoulli test is the largest value over splits 0 < s < n of
 
     s kl(mean of the first s, mean of all) + (n - s) kl(mean of the others, mean of all).
 
-A change is detected when it is above the threshold, log(n^(3/2) / delta) as in the experiments of
-the paper. Values between 0 and 1 are allowed: they vary less than Bernoulli values of the same mean.
+A change is detected when it is above the threshold, which is log(n^(3/2) / delta) in the
+experiments of the paper. Values between 0 and 1 are allowed: they vary less than Bernoulli values
+of the same mean.
 
 A stream keeps sums at equally spaced splits. When there are more splits than places, every second
 one is dropped and the distance between splits doubles, so that memory and time are bounded. The
