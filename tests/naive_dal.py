@@ -8,12 +8,14 @@ twins; all written from the papers. A random number that a kernel hashes from a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from naive import Codes, Floats, LinUCB
+import naive_ucbs
+from naive import NCCUCRL2, Codes, Floats, LinUCB, Twin
 from naive_scout import Stream
 
 Sample = tuple[Codes, float]
@@ -239,3 +241,152 @@ def systematic(weights: Sequence[float], draw: float) -> list[int]:
     parents = [min(n - 1, int(np.searchsorted(upper, (k + draw) / n))) for k in range(n)]
     spare = [p for k, p in enumerate(parents) if k and parents[k - 1] == p]
     return [k if k in parents else spare.pop(0) for k in range(n)]
+
+
+class Augmented(Twin):
+    """A learner, forced rounds that it does not see, and tests of the rewards since a restart."""
+
+    forced_purposes = 16
+
+    def __init__(
+        self,
+        levels: Sequence[int],
+        n_actions: int,
+        make_learner: Callable[[], Twin],
+        *,
+        horizon: int,
+        exploration: float,
+        tested: str,
+        false_alarms: float | None,
+        every: int | None,
+    ) -> None:
+        super().__init__(levels, n_actions)
+        self.make_learner, self.learner = make_learner, make_learner()
+        self.rate = exploration * math.sqrt(n_actions * math.log(horizon) / horizon)
+        self.tests_all = tested == "all"
+        self.delta = horizon**-0.5 if false_alarms is None else false_alarms
+        self.every = every or (10 if self.tests_all else 1)
+        self.restarts = self.rounds = 0
+        self.tested: list[list[float]] = [[] for _ in range(n_actions)]
+
+    def turn(self) -> int | None:
+        """Return the action whose turn it is, in the last rounds of a period."""
+        if self.rate == 0:
+            return None
+        n, rate = self.n_actions, self.rate * math.sqrt(self.restarts + 1)
+        period = max(2 * n, math.ceil(n / rate))
+        turns = list(range(period - n, period))
+        now = self.rounds % period
+        return turns.index(now) if now in turns else None
+
+    def choose_features(self) -> tuple[tuple[bool, ...], int]:
+        turn = self.turn()
+        if turn is not None:
+            return (False,) * len(self.levels), self.forced_purposes + turn
+        return self.learner.choose_features()
+
+    def choose_action(
+        self, codes: Codes, draws: Sequence[float], purpose: int, available: Sequence[int]
+    ) -> int:
+        if purpose - self.forced_purposes in available:
+            return purpose - self.forced_purposes
+        return self.learner.choose_action(codes, draws, 0, available)
+
+    def update(
+        self, codes: Codes, costs: Sequence[float], action: int, reward: float, purpose: int
+    ) -> None:
+        self.rounds += 1
+        forced = purpose == self.forced_purposes + action
+        if not forced:
+            self.learner.update(codes, costs, action, reward, 0)
+        if forced or self.tests_all:
+            self.tested[action].append(reward)
+            if self.has_changed(self.tested[action]):
+                self.restart()
+
+    def has_changed(self, rewards: Sequence[float]) -> bool:
+        n = len(rewards)
+        if n % self.every:
+            return False
+        statistic = naive_ucbs.glr(rewards, naive_ucbs.glr_step(n, self.every, 256))
+        return statistic > math.log(n**1.5 / self.delta)
+
+    def restart(self) -> None:
+        self.learner = self.make_learner()
+        self.rounds = 0
+        self.restarts += 1
+        for rewards in self.tested:
+            rewards.clear()
+
+
+class DALLinUCB(Augmented):
+    def __init__(
+        self,
+        levels: Sequence[int],
+        n_actions: int,
+        *,
+        horizon: int = 10_000,
+        alpha: float = 0.5,
+        exploration: float = 1.0,
+        tested: str = "all",
+        false_alarms: float | None = None,
+        every: int | None = None,
+        encoding: str = "ordinal",
+    ) -> None:
+        super().__init__(
+            levels,
+            n_actions,
+            lambda: LinUCB(levels, n_actions, alpha=alpha, encoding=encoding),
+            horizon=horizon,
+            exploration=exploration,
+            tested=tested,
+            false_alarms=false_alarms,
+            every=every,
+        )
+
+
+class DALNCCUCRL2(Augmented):
+    repairs: ClassVar[dict[str, Any]] = {
+        "unseen": 0.7,
+        "reward_scale": 0.05,
+        "cost_scale": 0.02,
+        "probability_scale": 0.0,
+        "clip": True,
+        "observed_range": True,
+    }
+
+    def __init__(
+        self,
+        levels: Sequence[int],
+        n_actions: int,
+        *,
+        horizon: int = 10_000,
+        delta: float = 0.04,
+        cost_range: float = 1.0,
+        bounds: str = "paper",
+        exploration: float = 1.0,
+        tested: str = "all",
+        false_alarms: float | None = None,
+        every: int | None = None,
+    ) -> None:
+        own: dict[str, Any] = {"window": horizon, "delta": delta, "cost_range": cost_range}
+        if bounds == "repaired":
+            own.update(self.repairs)
+        super().__init__(
+            levels,
+            n_actions,
+            lambda: NCCUCRL2(levels, n_actions, horizon=horizon, **own),
+            horizon=horizon,
+            exploration=exploration,
+            tested=tested,
+            false_alarms=false_alarms,
+            every=every,
+        )
+
+
+TWINS: dict[str, Callable[..., Twin]] = {
+    "adaptive-ts": AdaptiveTS,
+    "dal-linucb": DALLinUCB,
+    "dal-ncc-ucrl2": DALNCCUCRL2,
+    "particle-learning": ParticleLearning,
+}

@@ -28,6 +28,7 @@ ROUNDS = 300 if COMPILED else 120
 DRAWS = {
     "adaptive-ts": 2,
     "cusum-ucb": 2,
+    "dal-ncc-ucrl2": 1,
     "discounted-ts": 1,
     "epsilon-greedy": 2,
     "master": 1,
@@ -52,6 +53,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "adaptive-ts": {"window": 6, "every": 2, "memory": 8, "bootstraps": 20, "confidence": 0.8},
     "cusum-ucb": {"samples": 10, "epsilon": 0.05, "h": 1.3, "exploration": 0.1},
     "d-ucb": {"changes": 3, "xi": 0.1},
+    "dal-linucb": {"false_alarms": 0.9, "every": 2},
+    "dal-ncc-ucrl2": {"false_alarms": 0.9, "every": 2, "cost_range": 0.05},
     "discounted-ts": {"gamma": 0.9},
     "epsilon-greedy": {"epsilon": 0.2},
     "glr-klucb": {"delta": 0.9, "every": 2},
@@ -156,19 +159,18 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
     if name == "ncc-ucrl2-repaired":
         parameters = {**REPAIRED, **parameters}
     twins: dict[str, Callable[..., naive.Twin]] = {
-        "adaptive-ts": naive_dal.AdaptiveTS,
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,
         "ncc-ucrl2-published": naive.NCCUCRL2,
         "ncc-ucrl2-repaired": naive.NCCUCRL2,
-        "particle-learning": naive_dal.ParticleLearning,
         "ps-linucb": naive.PSLinUCB,
         "scout": naive_scout.Scout,
         "sim-oos": naive.SimOOS,
         "sw-ucb": naive.SWUCB,
         "ucb1": naive.UCB1,
         "uniform": naive.Uniform,
+        **naive_dal.TWINS,
         **naive_ucbs.TWINS,
     }
     return twins[name](levels, n_actions, **parameters)
@@ -212,12 +214,14 @@ def test_the_twins_with_free_values(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", COMPILED_POLICIES)
 def test_the_twins_in_the_nursery(name: str) -> None:
-    slow = name.startswith(("ncc", "sim"))
+    slow = name.startswith(("dal-ncc", "ncc", "sim"))
     rounds = (60 if slow else 250) if COMPILED else 45
     assert_like_the_twin(name, cut(nursery.shuffled(3), rounds), 3, **PARAMETERS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", ["adaptive-ts", "linucb", "particle-learning", "ps-linucb"])
+@pytest.mark.parametrize(
+    "name", ["adaptive-ts", "dal-linucb", "linucb", "particle-learning", "ps-linucb"]
+)
 def test_the_linear_twins_with_indicators(name: str) -> None:
     replay = cut(world_of("small", 1), 120)
     assert_like_the_twin(name, replay, 1, encoding="one-hot", **PARAMETERS.get(name, {}))

@@ -11,7 +11,8 @@ import pytest
 import naive_dal
 from naive_scout import Stream
 from thrifty.environments import Replay, nursery
-from thrifty.policies import AdaptiveTS, ParticleLearning
+from thrifty.playing import play
+from thrifty.policies import DALNCCUCRL2, POLICIES, AdaptiveTS, DALLinUCB, ParticleLearning
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Runs
 from thrifty.simulation import simulate
@@ -128,3 +129,87 @@ def test_particle_learning_follows_a_wave() -> None:
     follows = simulate("particle-learning", waves, seeds=range(3))
     constant = simulate("particle-learning", waves, seeds=range(3), walk=0.0)
     assert (follows.rewards.mean(axis=1) > constant.rewards.mean(axis=1) + 0.1).all()
+
+
+NEVER: dict[str, Any] = {"exploration": 0.0, "false_alarms": 1e-300}
+"""Without forced rounds, and with a threshold above 690, which no statistic here exceeds."""
+
+
+def test_dal_linucb_that_never_detects_is_linucb() -> None:
+    runs = simulate("dal-linucb", nursery.shuffled, seeds=[0, 1], rounds=ROUNDS, **NEVER)
+    assert_same(runs, simulate("linucb", nursery.shuffled, seeds=[0, 1], rounds=ROUNDS))
+
+
+@pytest.mark.parametrize("bounds", ["paper", "repaired"])
+def test_dal_ncc_ucrl2_that_never_detects_is_ncc_ucrl2(bounds: str) -> None:
+    rounds = 3000 if COMPILED else 60
+    name = "ncc-ucrl2" if bounds == "paper" else "ncc-ucrl2-repaired"
+    learner = simulate(name, nursery.shuffled, seeds=[0, 1], rounds=rounds, window=rounds)
+    runs = simulate(
+        "dal-ncc-ucrl2", nursery.shuffled, seeds=[0, 1], rounds=rounds, bounds=bounds, **NEVER
+    )
+    assert_same(runs, learner)
+
+
+def trigger_a_restart(policy: DALLinUCB | DALNCCUCRL2) -> None:
+    """Let 40 rewards of 0 be followed by rewards of 1 until the policy restarts."""
+    problem = policy.problem
+    bought = [np.zeros(problem.n_features, dtype=np.int64), problem.levels - 1]
+    for t in range(200):
+        codes = np.where(np.arange(problem.n_features) < 1 + t % 4, bought[t % 2], -1)
+        costs = np.where(codes >= 0, 0.01 * t, np.nan)
+        seen = Observation(codes=codes, costs=costs)
+        policy.update(seen, action=0, reward=0.0 if t < 40 else 1.0)
+        if policy.restarts:
+            return
+    raise AssertionError("there was no restart")
+
+
+@pytest.mark.parametrize("name", ["dal-linucb", "dal-ncc-ucrl2"])
+def test_a_restart_forgets_everything(name: str) -> None:
+    world = nursery.shuffled(1)
+    rounds = 1500 if COMPILED else 40
+    parameters = {"horizon": 10_000, "exploration": 0.0, "every": 1}
+    policies = [POLICIES[name](world.problem, seed=3, **parameters) for _ in range(2)]
+    assert isinstance(policies[0], DALLinUCB | DALNCCUCRL2)
+    trigger_a_restart(policies[0])
+    runs = [play(policy, world, rounds=rounds) for policy in policies]
+    np.testing.assert_array_equal(runs[0].observed, runs[1].observed)
+    np.testing.assert_array_equal(runs[0].actions, runs[1].actions)
+
+
+@pytest.mark.parametrize("name", ["dal-linucb", "dal-ncc-ucrl2"])
+def test_every_action_is_forced_once_in_each_period(name: str) -> None:
+    # alpha = sqrt(3 log(10,000) / 10,000) = 0.0526 and 3 / 0.0526 = 57.07: a period has 58 rounds.
+    # After a restart alpha is sqrt(2) times as large, and a period has 41 rounds.
+    problem = Problem.anonymous((2, 2), 3)
+    policy = POLICIES[name](problem, seed=0, horizon=10_000, every=1)
+    assert isinstance(policy, DALLinUCB | DALNCCUCRL2)
+    for restarts, period in enumerate((58, 41)):
+        forced: list[int] = []
+        while policy.restarts == restarts and len(forced) < 2 * period:
+            purchase = policy.choose_features()
+            nothing = Observation([-1, -1], [np.nan, np.nan], purpose=purchase.purpose)
+            forced.append(policy.choose_action(nothing) if purchase.purpose >= 16 else -1)
+            policy.update(nothing, action=2, reward=0.0)
+        assert forced == 2 * [*[-1] * (period - 3), 0, 1, 2]
+        while policy.restarts == restarts:
+            policy.update(Observation.nothing(problem), action=2, reward=1.0)
+
+
+def test_a_forced_action_that_is_not_available_is_left_to_the_learner() -> None:
+    policy = DALLinUCB(Problem.anonymous((2,), 2))
+    for purpose in (16, 2**31, -1):
+        seen = Observation(codes=[-1], costs=[np.nan], purpose=purpose)
+        assert policy.choose_action(seen, available=[False, True]) == 1
+
+
+@needs_compilation
+def test_dal_linucb_restarts_after_changes_only() -> None:
+    # Without changes 2 of 20 seeds have a false alarm, none of them among the first three.
+    runs = simulate("dal-linucb", nursery.stationary, seeds=range(3), exploration=0.0)
+    assert_same(runs, simulate("linucb", nursery.stationary, seeds=range(3)))
+    # With changes the mean rewards of 20 seeds are 0.59 to 0.61, and 0.34 to 0.41 without restarts.
+    adapts = simulate("dal-linucb", nursery.shuffled, seeds=range(3))
+    never = simulate("linucb", nursery.shuffled, seeds=range(3))
+    assert (adapts.rewards.mean(axis=1) > never.rewards.mean(axis=1) + 0.1).all()

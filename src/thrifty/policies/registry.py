@@ -17,6 +17,8 @@ from thrifty.policies.adaptive_ts import AdaptiveTS
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.cusum_ucb import CUSUMUCB
 from thrifty.policies.d_ucb import DUCB
+from thrifty.policies.dal_linucb import DALLinUCB
+from thrifty.policies.dal_ncc_ucrl2 import DALNCCUCRL2
 from thrifty.policies.discounted_ts import DiscountedTS
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.glr_klucb import GLRKLUCB
@@ -39,6 +41,7 @@ from thrifty.problem import Problem
 
 __all__ = [
     "CUSUMUCB",
+    "DALNCCUCRL2",
     "DUCB",
     "GLRKLUCB",
     "MASTER",
@@ -48,6 +51,7 @@ __all__ = [
     "SWUCB",
     "UCB1",
     "AdaptiveTS",
+    "DALLinUCB",
     "DiscountedTS",
     "EpsilonGreedy",
     "LinUCB",
@@ -70,6 +74,8 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "auto": auto,
         "cusum-ucb": CUSUMUCB,
         "d-ucb": DUCB,
+        "dal-linucb": DALLinUCB,
+        "dal-ncc-ucrl2": DALNCCUCRL2,
         "discounted-ts": DiscountedTS,
         "epsilon-greedy": EpsilonGreedy,
         "glr-klucb": GLRKLUCB,

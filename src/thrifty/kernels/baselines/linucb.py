@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
-from thrifty.kernels.runtime.compilation import jit
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.shared.linear import add, add_to_inverse, copy, encode, multiply, upper_bounds
 from thrifty.kernels.shared.purchases import everything
@@ -50,6 +50,16 @@ def update(
     add_to_inverse(state.inverses[action], x)
     add(state.targets[action], x, reward)
     copy(multiply(state.inverses[action], state.targets[action]), state.thetas[action])
+
+
+@jit_inner
+def restart(state: LinUCBState) -> None:
+    """Return to the state before the first round."""
+    size = state.thetas.shape[1]
+    for a in range(state.thetas.shape[0]):
+        copy(np.eye(size), state.inverses[a])
+        copy(np.zeros(size), state.targets[a])
+        copy(np.zeros(size), state.thetas[a])
 
 
 STEPS[LinUCBState] = Steps(everything, update, index)
