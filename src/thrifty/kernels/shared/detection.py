@@ -78,7 +78,7 @@ def forced_action(detection: Detection) -> int:
 
 @jit_inner
 def forced_choice(purpose: int, available: Bools) -> int:
-    """Return the action that the purpose forces, or NONE if there is none that is available."""
+    """Return the action that the purpose forces, or NONE if it is not available."""
     a = purpose - FORCED
     return a if 0 <= a < available.size and available[a] else NONE
 
