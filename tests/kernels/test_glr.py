@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_ucbs
-from thrifty.kernels.runtime.arrays import Floats
+from thrifty.kernels.runtime.arrays import Floats, Ints
 from thrifty.kernels.shared import bernoulli, glr
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=50)
@@ -18,7 +18,7 @@ FALSE_ALARMS = 1e-4
 
 
 def _statistics(
-    step: int, counts: Floats, totals: Floats, spacings: Floats, sums: Floats, values: Floats
+    step: int, counts: Ints, totals: Floats, spacings: Ints, sums: Floats, values: Floats
 ) -> Floats:
     streams = glr.GLRStreams(step, counts, totals, spacings, sums)
     out = np.empty(values.size)
@@ -29,7 +29,7 @@ def _statistics(
 
 
 def _first_alarm(
-    step: int, counts: Floats, totals: Floats, spacings: Floats, sums: Floats, values: Floats
+    step: int, counts: Ints, totals: Floats, spacings: Ints, sums: Floats, values: Floats
 ) -> int:
     streams = glr.GLRStreams(step, counts, totals, spacings, sums)
     for k in range(values.size):

@@ -14,6 +14,7 @@ import pytest
 
 import naive
 import naive_ucbs
+from naive_scout import Stream
 from thrifty.checks import check_policy
 from thrifty.environments import Replay, World, nursery
 from thrifty.errors import InvalidParameter
@@ -161,7 +162,7 @@ class Thompson(naive.Twin):
     def choose_action(
         self, codes: naive.Codes, draws: Sequence[float], purpose: int, available: Sequence[int]
     ) -> int:
-        stream, thetas = naive_ucbs.Stream(draws[0]), []
+        stream, thetas = Stream(draws[0]), []
         for a in range(self.n_actions):
             rewards = self.rewards_of(a)
             thetas.append(stream.beta(1 + sum(rewards), 1 + len(rewards) - sum(rewards)))

@@ -33,9 +33,19 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "sim-oos": "#E69F00",
         "epsilon-greedy": "#882255",
         "uniform": "#999999",
+        "d-ucb": "#77AADD",
+        "discounted-ts": "#EEDD88",
+        "cusum-ucb": "#BBCC33",
+        "m-ucb": "#AAAA00",
+        "glr-klucb": "#44BB99",
+        "master": "#666666",
+        "adaptive-ts": "#CC6677",
+        "particle-learning": "#88CCEE",
+        "dal-linucb": "#DDCC77",
+        "dal-ncc-ucrl2": "#994455",
     }
 )
-"""Colour by registered name of the policy: the palette of Okabe and Ito, and six more."""
+"""Colour by registered name of the policy: the palette of Okabe and Ito, and others."""
 
 SPARE = ("#117733", "#999933", "#AA4499", "#44AA99", "#661100")
 """Colours of other policies: P. Tol's muted palette."""
