@@ -101,7 +101,20 @@ def test_the_state_of_another_problem_is_refused(name: str) -> None:
     assert_same(policy.get_state(), before)
 
 
-@pytest.mark.parametrize("name", ["linucb", "ncc-ucrl2", "oracle", "ps-linucb", "sim-oos"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "adaptive-ts",
+        "dal-linucb",
+        "dal-ncc-ucrl2",
+        "linucb",
+        "ncc-ucrl2",
+        "oracle",
+        "particle-learning",
+        "ps-linucb",
+        "sim-oos",
+    ],
+)
 def test_the_state_of_a_problem_of_other_features_is_refused(name: str) -> None:
     policy = made(name, WORLD)
     before = policy.get_state()
