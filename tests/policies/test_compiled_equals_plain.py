@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import naive
+import naive_dal
 import naive_linears
 import naive_scout
 import naive_ucbs
@@ -26,14 +27,17 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 SEEDS = range(20) if COMPILED else range(4)
 ROUNDS = 300 if COMPILED else 120
 DRAWS = {
+    "adaptive-ts": 2,
     "bob-sw-linucb": 1,
     "cusum-ucb": 2,
+    "dal-ncc-ucrl2": 1,
     "discounted-ts": 1,
     "epsilon-greedy": 2,
     "master": 1,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
     "ncc-ucrl2-repaired": 1,
+    "particle-learning": 2,
     "scout": 3,
     "sim-oos": 1,
     "uniform": 1,
@@ -48,10 +52,13 @@ SMALL_WORLD = World.random(
     seed=5,
 )
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "adaptive-ts": {"window": 6, "every": 2, "memory": 8, "bootstraps": 20, "confidence": 0.8},
     "bob-sw-linucb": {"block": 30},
     "cusum-ucb": {"samples": 10, "epsilon": 0.05, "h": 1.3, "exploration": 0.1},
     "d-linucb": {"discount": 0.95},
     "d-ucb": {"changes": 3, "xi": 0.1},
+    "dal-linucb": {"false_alarms": 0.9, "every": 2},
+    "dal-ncc-ucrl2": {"false_alarms": 0.9, "every": 2, "cost_range": 0.05},
     "discounted-ts": {"gamma": 0.9},
     "dlinucb": {"noise": 0.1, "tau": 15, "delta": 0.3, "test_delta": 0.5, "models": 3},
     "dlinucb-ensemble": {"noise": 0.1, "tau": 15, "audit": 0.1, "tolerance": 0.02, "models": 3},
@@ -62,6 +69,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
     "ncc-ucrl2-repaired": {"window": 40},
+    "particle-learning": {"walk": 0.3},
     "ps-linucb": {"omega": 15},
     "sw-linucb": {"window": 20},
     "sw-ucb": {"tau": 20},
@@ -174,6 +182,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "sw-ucb": naive.SWUCB,
         "ucb1": naive.UCB1,
         "uniform": naive.Uniform,
+        **naive_dal.TWINS,
         **naive_ucbs.TWINS,
     }
     return twins[name](levels, n_actions, **parameters)
@@ -217,12 +226,19 @@ def test_the_twins_with_free_values(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", COMPILED_POLICIES)
 def test_the_twins_in_the_nursery(name: str) -> None:
-    slow = name.startswith(("ncc", "sim"))
+    slow = name.startswith(("dal-ncc", "ncc", "sim"))
     rounds = (60 if slow else 250) if COMPILED else 45
     assert_like_the_twin(name, cut(nursery.shuffled(3), rounds), 3, **PARAMETERS.get(name, {}))
 
 
-@pytest.mark.parametrize("name", [name for name in COMPILED_POLICIES if "linucb" in name])
+LINEAR = [
+    "adaptive-ts",
+    "particle-learning",
+    *(name for name in COMPILED_POLICIES if "linucb" in name),
+]
+
+
+@pytest.mark.parametrize("name", LINEAR)
 def test_the_linear_twins_with_indicators(name: str) -> None:
     replay = cut(world_of("small", 1), 120)
     assert_like_the_twin(name, replay, 1, encoding="one-hot", **PARAMETERS.get(name, {}))

@@ -105,8 +105,11 @@ def test_the_state_of_another_problem_is_refused(name: str) -> None:
     "name",
     [
         *[name for name in COMPILED if "linucb" in name],
+        "adaptive-ts",
+        "dal-ncc-ucrl2",
         "ncc-ucrl2",
         "oracle",
+        "particle-learning",
         "sim-oos",
     ],
 )

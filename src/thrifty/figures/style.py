@@ -39,6 +39,10 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "m-ucb": "#AAAA00",
         "glr-klucb": "#44BB99",
         "master": "#666666",
+        "adaptive-ts": "#CC6677",
+        "particle-learning": "#88CCEE",
+        "dal-linucb": "#DDCC77",
+        "dal-ncc-ucrl2": "#994455",
     }
 )
 """Colour by registered name of the policy: the palette of Okabe and Ito, and others."""

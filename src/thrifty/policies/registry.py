@@ -13,11 +13,14 @@ from typing import Any
 
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.policies.adaptive_ts import AdaptiveTS
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.bob_sw_linucb import BOBSWLinUCB
 from thrifty.policies.cusum_ucb import CUSUMUCB
 from thrifty.policies.d_linucb import DiscountedLinUCB
 from thrifty.policies.d_ucb import DUCB
+from thrifty.policies.dal_linucb import DALLinUCB
+from thrifty.policies.dal_ncc_ucrl2 import DALNCCUCRL2
 from thrifty.policies.discounted_ts import DiscountedTS
 from thrifty.policies.dlinucb import DynamicLinUCB
 from thrifty.policies.dlinucb_ensemble import DynamicEnsemble
@@ -28,6 +31,7 @@ from thrifty.policies.m_ucb import MUCB
 from thrifty.policies.master import MASTER
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
 from thrifty.policies.oracle import Oracle
+from thrifty.policies.particle_learning import ParticleLearning
 from thrifty.policies.plan import PlanPolicy
 from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
@@ -42,6 +46,7 @@ from thrifty.problem import Problem
 
 __all__ = [
     "CUSUMUCB",
+    "DALNCCUCRL2",
     "DUCB",
     "GLRKLUCB",
     "MASTER",
@@ -50,7 +55,9 @@ __all__ = [
     "POLICIES",
     "SWUCB",
     "UCB1",
+    "AdaptiveTS",
     "BOBSWLinUCB",
+    "DALLinUCB",
     "DiscountedLinUCB",
     "DiscountedTS",
     "DynamicEnsemble",
@@ -59,6 +66,7 @@ __all__ = [
     "LinUCB",
     "Oracle",
     "PSLinUCB",
+    "ParticleLearning",
     "PlanPolicy",
     "SWLinUCB",
     "Scout",
@@ -72,11 +80,14 @@ __all__ = [
 
 POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
+        "adaptive-ts": AdaptiveTS,
         "auto": auto,
         "bob-sw-linucb": BOBSWLinUCB,
         "cusum-ucb": CUSUMUCB,
         "d-linucb": DiscountedLinUCB,
         "d-ucb": DUCB,
+        "dal-linucb": DALLinUCB,
+        "dal-ncc-ucrl2": DALNCCUCRL2,
         "discounted-ts": DiscountedTS,
         "dlinucb": DynamicLinUCB,
         "dlinucb-ensemble": DynamicEnsemble,
@@ -89,6 +100,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "ncc-ucrl2-published": NCCUCRL2.published,
         "ncc-ucrl2-repaired": NCCUCRL2.repaired,
         "oracle": Oracle,
+        "particle-learning": ParticleLearning,
         "plan": PlanPolicy,
         "ps-linucb": PSLinUCB,
         "scout": Scout,

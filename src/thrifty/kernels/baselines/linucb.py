@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
-from thrifty.kernels.runtime.compilation import jit
+from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.shared.linear import add_sample, encode, upper_bounds
 from thrifty.kernels.shared.purchases import everything
@@ -48,6 +48,16 @@ def update(
     """Add the sample to the action's regression: A += x x', b += r x."""
     x = encode(codes, state.places, state.thetas.shape[1])
     add_sample(state.inverses[action], state.targets[action], state.thetas[action], x, reward)
+
+
+@jit_inner
+def restart(state: LinUCBState) -> None:
+    """Return to the state before the first round."""
+    size = state.thetas.shape[1]
+    for a in range(state.thetas.shape[0]):
+        copy(np.eye(size), state.inverses[a])
+        copy(np.zeros(size), state.targets[a])
+        copy(np.zeros(size), state.thetas[a])
 
 
 STEPS[LinUCBState] = Steps(everything, update, index)

@@ -14,6 +14,7 @@ import numpy as np
 from thrifty.kernels.ncc.observation_sets import best_set, kept_excess_of
 from thrifty.kernels.ncc.partial_states import (
     PartialStates,
+    clear,
     count_reward,
     double_tables,
     find_cell,
@@ -268,6 +269,17 @@ def _refresh_edge(state: NCCUCRL2State, cell: int) -> None:
     for a in range(state.tables.pulls.shape[1]):
         edge = max(edge, optimistic_reward(state, cell, a) - state.bounds.unseen)
     set_edge(state.tables, cell, edge)
+
+
+@jit
+def restart(state: NCCUCRL2State) -> None:
+    """Forget all rounds; the tables keep their size."""
+    clear(state.tables)
+    state.clock[0] = 0
+    for i in range(state.cost_sums.size):
+        state.cost_sums[i] = 0.0
+        state.cost_counts[i] = 0
+    state.paid[0], state.paid[1] = np.inf, -np.inf
 
 
 @jit

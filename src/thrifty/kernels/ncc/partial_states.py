@@ -125,6 +125,33 @@ def double_tables(tables: PartialStates) -> PartialStates:
     return larger
 
 
+@jit_inner
+def clear(tables: PartialStates) -> None:
+    """Remove all sets and cells; `_set_of` and `_cell_of` rely on counts of 0 in unused rows."""
+    for s in range(tables.sizes[0]):
+        sets = tables.sets
+        sets[s]["seen"] = 0
+        sets[s]["cells"] = 0
+        sets[s]["live_cells"] = 0
+        sets[s]["in_order"] = 0
+    for c in range(tables.sizes[1]):
+        cells = tables.cells
+        cells[c]["seen"] = 0
+        cells[c]["bought"] = 0
+        cells[c]["counted"] = 0
+        cells[c]["edge"] = 0.0
+        cells[c]["ordered"] = 0
+        for a in range(tables.pulls.shape[1]):
+            tables.pulls[c, a] = 0
+            tables.sums[c, a] = 0.0
+    for place in range(tables.set_places.size):
+        tables.set_places[place] = NONE
+    for place in range(tables.cell_places.size):
+        tables.cell_places[place] = NONE
+    for k in range(tables.sizes.size):
+        tables.sizes[k] = 0
+
+
 @jit
 def set_place(tables: PartialStates, places: Ints, mask: Mask) -> int:
     """Return the place of the set in the hash table, or the free place for it."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from thrifty.kernels.runtime.arrays import Floats, Ints
 from thrifty.kernels.runtime.compilation import jit_inner
+from thrifty.kernels.shared.variates import normal
 
 
 @jit_inner
@@ -161,3 +162,37 @@ def radius_of(noise: float, dimension: int, samples: int, delta: float) -> float
     This is alpha_t of Wu, Iyer and Wang (2018) with an identity prior.
     """
     return noise * noise * math.sqrt(dimension * math.log(1.0 + samples / delta)) + 1.0
+
+
+@jit_inner
+def lower_triangle(matrix: Floats) -> Floats:
+    """Return L with L L' = the positive semidefinite matrix, by Cholesky's method.
+
+    A column whose pivot is 0, or less by rounding, is 0.
+    """
+    n = matrix.shape[0]
+    lower = np.zeros((n, n))
+    for j in range(n):
+        pivot = matrix[j, j]
+        for k in range(j):
+            pivot -= lower[j, k] * lower[j, k]
+        if pivot > 0.0:
+            root = math.sqrt(pivot)
+            lower[j, j] = root
+            for i in range(j + 1, n):
+                rest = matrix[i, j]
+                for k in range(j):
+                    rest -= lower[i, k] * lower[j, k]
+                lower[i, j] = rest / root
+    return lower
+
+
+@jit_inner
+def draw_normal(mean: Floats, spread: Floats, scale: float, stream: Ints, out: Floats) -> None:
+    """Write a draw from the normal distribution with this mean and covariance scale^2 spread."""
+    lower = lower_triangle(spread)
+    copy(mean, out)
+    for j in range(mean.size):
+        z = scale * normal(stream)
+        for i in range(j, mean.size):
+            out[i] += lower[i, j] * z

@@ -14,6 +14,8 @@ from thrifty.kernels.runtime.arrays import Ints
 from thrifty.kernels.runtime.compilation import jit_inner
 
 WORD = 2**32
+UPDATE = 2**16
+"""Distance between the counters of the streams of two updates."""
 
 
 @jit_inner
@@ -21,6 +23,18 @@ def stream_of(draw: float) -> Ints:
     """Return the stream that a uniform number in [0, 1) stands for."""
     stream = np.zeros(2, np.int64)
     stream[0] = int(draw * WORD)
+    return stream
+
+
+@jit_inner
+def stream_of_purpose(purpose: int, number: int) -> Ints:
+    """Return the stream of a 32-bit purpose; updates have no draws of their own.
+
+    The number of the update makes a difference where purposes are equal, as in logged rounds.
+    """
+    stream = np.zeros(2, np.int64)
+    stream[0] = purpose & (WORD - 1)
+    stream[1] = (number * UPDATE) & (WORD - 1)
     return stream
 
 
