@@ -33,9 +33,14 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "sim-oos": "#E69F00",
         "epsilon-greedy": "#882255",
         "uniform": "#999999",
+        "d-linucb": "#4477AA",
+        "sw-linucb": "#228833",
+        "bob-sw-linucb": "#66CCEE",
+        "dlinucb": "#EE6677",
+        "dlinucb-ensemble": "#CCBB44",
     }
 )
-"""Colour by registered name of the policy: the palette of Okabe and Ito, and six more."""
+"""Colour by registered name of the policy: the palette of Okabe and Ito, and others."""
 
 SPARE = ("#117733", "#999933", "#AA4499", "#44AA99", "#661100")
 """Colours of other policies: P. Tol's muted palette."""
