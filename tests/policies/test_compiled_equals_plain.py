@@ -1,5 +1,6 @@
 """The compiled loop, the plain loop and the slow twins play the same rounds."""
 
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import naive
 import naive_linears
 import naive_scout
+import naive_ucbs
 from compiled_policies import COMPILED as COMPILED_POLICIES
 from thrifty.environments import Replay, World, nursery
 from thrifty.playing import play
@@ -25,7 +27,10 @@ SEEDS = range(20) if COMPILED else range(4)
 ROUNDS = 300 if COMPILED else 120
 DRAWS = {
     "bob-sw-linucb": 1,
+    "cusum-ucb": 2,
+    "discounted-ts": 1,
     "epsilon-greedy": 2,
+    "master": 1,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
     "ncc-ucrl2-repaired": 1,
@@ -33,7 +38,6 @@ DRAWS = {
     "sim-oos": 1,
     "uniform": 1,
 }
-NEED_HORIZON = ("bob", "ncc")
 
 SMALL_WORLD = World.random(
     levels=(2, 3, 2),
@@ -45,10 +49,16 @@ SMALL_WORLD = World.random(
 )
 PARAMETERS: dict[str, dict[str, Any]] = {
     "bob-sw-linucb": {"block": 30},
+    "cusum-ucb": {"samples": 10, "epsilon": 0.05, "h": 1.3, "exploration": 0.1},
     "d-linucb": {"discount": 0.95},
+    "d-ucb": {"changes": 3, "xi": 0.1},
+    "discounted-ts": {"gamma": 0.9},
     "dlinucb": {"noise": 0.1, "tau": 15, "delta": 0.3, "test_delta": 0.5, "models": 3},
     "dlinucb-ensemble": {"noise": 0.1, "tau": 15, "audit": 0.1, "tolerance": 0.02, "models": 3},
     "epsilon-greedy": {"epsilon": 0.2},
+    "glr-klucb": {"delta": 0.9, "every": 2},
+    "m-ucb": {"window": 16, "b": 2.1, "gamma": 0.2},
+    "master": {"alpha": 0.2, "scale": 0.0003},
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
     "ncc-ucrl2-repaired": {"window": 40},
@@ -110,9 +120,13 @@ def world_of(name: str, seed: int) -> Replay:
     return world.draw(environment_seed(seed)) if isinstance(world, World) else world(seed)
 
 
+def takes_horizon(name: str) -> bool:
+    return "horizon" in inspect.signature(POLICIES[name]).parameters
+
+
 def made(name: str, replay: Replay, seed: int, **parameters: Any) -> Policy:
     """Make the policy that `simulate` makes."""
-    if name.startswith(NEED_HORIZON):
+    if takes_horizon(name):
         parameters["horizon"] = ROUNDS
     if name == "oracle":
         parameters["truth"] = replay.truth
@@ -137,7 +151,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         changes = {*replay.reward_changes, *replay.cost_changes}
         costs = np.where(replay.free, 0.0, replay.costs)
         return naive.Oracle(replay.contexts, replay.rewards, costs, levels, changes)
-    if name.startswith(NEED_HORIZON):
+    if takes_horizon(name):
         parameters["horizon"] = horizon
     if name == "ncc-ucrl2-published":
         parameters = {"cost_range": 0.05, **published, **parameters}
@@ -160,6 +174,7 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "sw-ucb": naive.SWUCB,
         "ucb1": naive.UCB1,
         "uniform": naive.Uniform,
+        **naive_ucbs.TWINS,
     }
     return twins[name](levels, n_actions, **parameters)
 

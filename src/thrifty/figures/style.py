@@ -38,6 +38,12 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "bob-sw-linucb": "#66CCEE",
         "dlinucb": "#EE6677",
         "dlinucb-ensemble": "#CCBB44",
+        "d-ucb": "#77AADD",
+        "discounted-ts": "#EEDD88",
+        "cusum-ucb": "#BBCC33",
+        "m-ucb": "#AAAA00",
+        "glr-klucb": "#44BB99",
+        "master": "#666666",
     }
 )
 """Colour by registered name of the policy: the palette of Okabe and Ito, and others."""

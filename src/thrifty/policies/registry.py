@@ -15,11 +15,17 @@ from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.bob_sw_linucb import BOBSWLinUCB
+from thrifty.policies.cusum_ucb import CUSUMUCB
 from thrifty.policies.d_linucb import DiscountedLinUCB
+from thrifty.policies.d_ucb import DUCB
+from thrifty.policies.discounted_ts import DiscountedTS
 from thrifty.policies.dlinucb import DynamicLinUCB
 from thrifty.policies.dlinucb_ensemble import DynamicEnsemble
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
+from thrifty.policies.glr_klucb import GLRKLUCB
 from thrifty.policies.linucb import LinUCB
+from thrifty.policies.m_ucb import MUCB
+from thrifty.policies.master import MASTER
 from thrifty.policies.ncc_ucrl2 import NCCUCRL2
 from thrifty.policies.oracle import Oracle
 from thrifty.policies.plan import PlanPolicy
@@ -35,12 +41,18 @@ from thrifty.policy import Policy
 from thrifty.problem import Problem
 
 __all__ = [
+    "CUSUMUCB",
+    "DUCB",
+    "GLRKLUCB",
+    "MASTER",
+    "MUCB",
     "NCCUCRL2",
     "POLICIES",
     "SWUCB",
     "UCB1",
     "BOBSWLinUCB",
     "DiscountedLinUCB",
+    "DiscountedTS",
     "DynamicEnsemble",
     "DynamicLinUCB",
     "EpsilonGreedy",
@@ -62,11 +74,17 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
         "auto": auto,
         "bob-sw-linucb": BOBSWLinUCB,
+        "cusum-ucb": CUSUMUCB,
         "d-linucb": DiscountedLinUCB,
+        "d-ucb": DUCB,
+        "discounted-ts": DiscountedTS,
         "dlinucb": DynamicLinUCB,
         "dlinucb-ensemble": DynamicEnsemble,
         "epsilon-greedy": EpsilonGreedy,
+        "glr-klucb": GLRKLUCB,
         "linucb": LinUCB,
+        "m-ucb": MUCB,
+        "master": MASTER,
         "ncc-ucrl2": NCCUCRL2,
         "ncc-ucrl2-published": NCCUCRL2.published,
         "ncc-ucrl2-repaired": NCCUCRL2.repaired,
