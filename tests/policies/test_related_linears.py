@@ -27,8 +27,8 @@ from thrifty.seeds import environment_seed, generator, policy_seed
 from thrifty.simulation import simulate
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-SEEDS = range(20) if COMPILED else range(2)
-ROUNDS = 10_000 if COMPILED else 400
+SEEDS = range(20) if COMPILED else range(1)
+ROUNDS = 10_000 if COMPILED else 150
 Floats = NDArray[np.float64]
 
 # Special cases: equal to the last bit.
@@ -67,8 +67,8 @@ def test_a_policy_that_forgets_nothing_is_linucb(name: str, encoding: str) -> No
     world = worlds(0)
     trained = POLICIES[name](world.problem, **parameters)
     other = LinUCB(world.problem, alpha=0.3, encoding=encoding)
-    play(trained, world, rounds=300)
-    play(other, world, rounds=300)
+    play(trained, world, rounds=150)
+    play(other, world, rounds=150)
     assert_same_values(trained, other, world)
 
 
