@@ -9,7 +9,7 @@ import numpy as np
 from thrifty.kernels.runtime.arrays import Floats, Ints
 from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
-from thrifty.kernels.shared.linear import add_sample, encode, upper_bounds
+from thrifty.kernels.shared.linear import add_sample, encode, reset, upper_bounds
 from thrifty.kernels.shared.purchases import everything
 
 
@@ -53,11 +53,8 @@ def update(
 @jit_inner
 def restart(state: LinUCBState) -> None:
     """Return to the state before the first round."""
-    size = state.thetas.shape[1]
     for a in range(state.thetas.shape[0]):
-        copy(np.eye(size), state.inverses[a])
-        copy(np.zeros(size), state.targets[a])
-        copy(np.zeros(size), state.thetas[a])
+        reset(state.inverses[a], state.targets[a], state.thetas[a])
 
 
 STEPS[LinUCBState] = Steps(everything, update, index)
