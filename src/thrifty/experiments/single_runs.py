@@ -18,6 +18,7 @@ that the policy recorded, if it records any.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -30,12 +31,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-import thrifty
 from thrifty.environments import Replay
 from thrifty.errors import InvalidSpec
 from thrifty.experiments.environments import environment_named, takes_rounds
+from thrifty.experiments.sources import digest_of, modules_of
 from thrifty.experiments.spec import RECOMMENDED, Experiment
 from thrifty.policies import policy_named
+from thrifty.policies.registry import make_policy
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.regret import expected_regret, realised_regret, value_of_information
@@ -51,6 +53,8 @@ SCHEMA = {
     "round": pl.Int64,
     "value": pl.Float64,
 }
+_OWN_MODULES = ("thrifty.playing", "thrifty.policies.oracle", "thrifty.regret", "thrifty.theory")
+"""Modules that every run uses, besides those of its policy and its environment."""
 BLOCKS = 100
 EVENTS = "events"
 TOTALS = ("gain", "reward", "cost", "expected_regret", "realised_regret", "value_of_looking")
@@ -85,8 +89,9 @@ class SingleRun:
 
     @property
     def key(self) -> str:
-        """Hash of the run's contents, and of the code that computes it."""
-        contents = [SCHEMA_VERSION, code_digest(), *vars(self).values()]
+        """Hash of the run's contents, and of the code that can change its result."""
+        digest = run_digest(self.policy, self.environment)
+        contents = [SCHEMA_VERSION, digest, *vars(self).values()]
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:32]
 
     def compute(self) -> pl.DataFrame:
@@ -248,11 +253,19 @@ def _canonical_json(params: Mapping[str, Any]) -> str:
 
 
 @cache
-def code_digest() -> str:
-    """Return the digest of the code that computes the numbers, to notice when it changes."""
-    root = Path(thrifty.__file__).parent
-    parts = (root / part for part in ("kernels", "policies", "environments"))
-    here = (Path(__file__), Path(__file__).with_name("environments.py"))
-    others = (path for part in parts for path in part.rglob("*.py"))
-    sources = sorted([*root.glob("*.py"), *others, *here])
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+def run_digest(policy: str, environment: str) -> str:
+    """Return the hash of the code that the runs of a policy in an environment can use.
+
+    Code that belongs to other policies and other environments does not count.
+    """
+    modules = run_modules(policy, environment)
+    files = [Path(__file__), Path(inspect.getfile(simulate)), Path(inspect.getfile(takes_rounds))]
+    parts = [digest_of(modules).encode(), inspect.getsource(make_policy).encode()]
+    parts += [file.read_bytes() for file in files]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def run_modules(policy: str, environment: str) -> list[str]:
+    """Return the names of the modules that runs depend on, with everything that these import."""
+    own = modules_of(policy_named(policy))
+    return sorted({*_OWN_MODULES, *own, environment_named(environment).__module__})
