@@ -121,6 +121,25 @@ def test_runs_depend_on_the_code_of_their_policy_and_environment_only() -> None:
     assert len({run_digest(*pair) for pair in pairs}) == 3
 
 
+def test_a_policy_may_play_with_the_best_fixed_set(tmp_path: Path) -> None:
+    """A policy that buys everything then buys one feature, and its regret is that of its costs."""
+    entries = (Entry("all", "linucb"), Entry("set", "linucb", features="best-fixed"))
+    spec = replace(
+        EXPERIMENT, entries=entries, environment="one-relevant", environment_params={"rounds": 500}
+    )
+    table = run(spec, tmp_path, workers=1).table
+    bought = (
+        table.filter(pl.col("measure") == "purchases")
+        .group_by("policy", "seed")
+        .agg(pl.col("value").sum())
+    )
+    assert set(bought.filter(pl.col("policy") == "all")["value"]) == {5 * 500}
+    assert set(bought.filter(pl.col("policy") == "set")["value"]) == {500}
+    assert read_results(tmp_path / "small").experiment == spec
+    keys = {one.key for one in single_runs(spec).values()}
+    assert len(keys) == 8
+
+
 def test_blocks_begin_where_they_say(tmp_path: Path) -> None:
     shorter = replace(EXPERIMENT, seeds=(0,), horizons=(250,))
     table = run(shorter, tmp_path, workers=1).table

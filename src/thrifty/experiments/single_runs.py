@@ -5,8 +5,9 @@ that the policy recorded, if it records any.
 
 =========  =======  ==========================================================================
 `horizon`  Int64    number of rounds of the run
-`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_information,
-                    purchases, choices, rounds_by_observations, reward_by_observations, events
+`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_looking,
+                    uniform_regret, purchases, choices, rounds_by_observations,
+                    reward_by_observations, events
 `key`      String   the feature of purchases, the action of choices, the number of features
                     bought for the two measures by observations, the kind of events; otherwise
                     empty
@@ -32,20 +33,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from thrifty.environments import Replay
+from thrifty.environments.restricted import best_fixed_set, restricted, with_all_features
 from thrifty.errors import InvalidSpec
 from thrifty.experiments.environments import environment_named, takes_rounds
 from thrifty.experiments.sources import digest_of, modules_of
-from thrifty.experiments.spec import RECOMMENDED, Experiment
+from thrifty.experiments.spec import ALL, RECOMMENDED, Experiment
 from thrifty.policies import policy_named
 from thrifty.policies.registry import make_policy
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.regret import expected_regret, realised_regret, value_of_information
+from thrifty.regret import expected_regret, realised_regret, uniform_regret, value_of_information
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
 from thrifty.theory import recommended_window
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 SCHEMA = {
     "horizon": pl.Int64,
     "measure": pl.String,
@@ -53,11 +55,25 @@ SCHEMA = {
     "round": pl.Int64,
     "value": pl.Float64,
 }
-_OWN_MODULES = ("thrifty.playing", "thrifty.policies.oracle", "thrifty.regret", "thrifty.theory")
+_OWN_MODULES = (
+    "thrifty.environments.restricted",
+    "thrifty.playing",
+    "thrifty.policies.oracle",
+    "thrifty.regret",
+    "thrifty.theory",
+)
 """Modules that every run uses, besides those of its policy and its environment."""
 BLOCKS = 100
 EVENTS = "events"
-TOTALS = ("gain", "reward", "cost", "expected_regret", "realised_regret", "value_of_looking")
+TOTALS = (
+    "gain",
+    "reward",
+    "cost",
+    "expected_regret",
+    "realised_regret",
+    "value_of_looking",
+    "uniform_regret",
+)
 """Measures without a key."""
 
 
@@ -74,6 +90,7 @@ class SingleRun:
     environment_params: str
     seed: int
     rounds: int | None
+    features: str = ALL
 
     @property
     def parsed_params(self) -> dict[str, Any]:
@@ -97,9 +114,18 @@ class SingleRun:
     def compute(self) -> pl.DataFrame:
         """Play the run and return its table."""
         replay = _environment(self.environment, self.environment_params, self.seed)
-        run, policy = _play(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
+        run, policy = self._play(replay)
         table = measure_run(run, _oracle_run(replay, self.rounds), replay)
         return pl.concat([table, event_table(policy, run.rounds)])
+
+    def _play(self, replay: Replay) -> tuple[Run, Policy]:
+        """Play the rounds, or the same rounds with the features of the best fixed set."""
+        if self.features == ALL:
+            return _play(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
+        mask = _best_fixed_set(replay, self.rounds)
+        fewer = restricted(replay, mask)
+        run, policy = _play(self.policy, fewer, self.seed, self.rounds, **self.parsed_params)
+        return with_all_features(run, mask), policy
 
 
 RunKey = tuple[str, int | None, int]
@@ -116,6 +142,7 @@ def single_runs(experiment: Experiment) -> dict[RunKey, SingleRun]:
             _canonical_json(_environment_params_at(horizon, experiment)),
             seed,
             horizon,
+            entry.features,
         )
         for horizon in experiment.horizons or (None,)
         for seed in experiment.seeds
@@ -175,6 +202,7 @@ def measure_run(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
         expected_regret(run, replay),
         realised_regret(run, oracle),
         _value_of_information(replay)[: run.rounds],
+        _uniform_regret(replay)[: run.rounds],
         *run.observed.T,
         *(run.actions == a for a in range(problem.n_actions)),
     ]
@@ -221,6 +249,11 @@ def _environment(name: str, params: str, seed: int) -> Replay:
 
 
 @lru_cache(maxsize=4)
+def _best_fixed_set(replay: Replay, rounds: int | None) -> NDArray[np.bool_]:
+    return best_fixed_set(replay, rounds)
+
+
+@lru_cache(maxsize=4)
 def _oracle_run(replay: Replay, rounds: int | None) -> Run:
     return _play("oracle", replay, 0, rounds)[0]
 
@@ -228,6 +261,11 @@ def _oracle_run(replay: Replay, rounds: int | None) -> Run:
 @lru_cache(maxsize=4)
 def _value_of_information(replay: Replay) -> NDArray[np.float64]:
     return value_of_information(replay)
+
+
+@lru_cache(maxsize=4)
+def _uniform_regret(replay: Replay) -> NDArray[np.float64]:
+    return uniform_regret(replay)
 
 
 def _play(

@@ -38,6 +38,9 @@ KEYS = {
 REGRETS = ("expected", "realised")
 RECOMMENDED = "recommended"
 """Value of `window` that stands for the window that the theorems recommend for the horizon."""
+ALL, BEST_FIXED = "all", "best-fixed"
+FEATURES = (ALL, BEST_FIXED)
+"""Features that a policy may buy: all of them, or the best fixed set in hindsight."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,10 @@ class Entry:
         Names of the parameters that take several values in the experiment.
     role : Role or None
         Part that the policy plays in the comparison with the paper, if any.
+    features : str
+        Features that the policy plays with: "all", or "best-fixed" for those of the best fixed set
+        in hindsight (see `thrifty.environments.restricted`). Regret is against the oracle with all
+        features in both cases.
     """
 
     label: str
@@ -69,6 +76,7 @@ class Entry:
     reported: Mapping[str, Any] = field(default_factory=dict)
     grid: tuple[str, ...] = ()
     role: Role | None = None
+    features: str = ALL
 
     @property
     def is_oracle(self) -> bool:
@@ -489,14 +497,16 @@ def _parse_entries(content: Any) -> list[Entry]:
     if not isinstance(content, dict):
         raise InvalidSpec(f"policy {content!r} is not a table: write [[policies]] before each.")
     policy = _get(content, "policy", str, "a policy")
-    own = {"policy", "label", "published", "reported", "role"}
+    own = {"policy", "label", "published", "reported", "role", "features"}
     params = {key: value for key, value in content.items() if key not in own}
     require_parameters(policy_named(policy), params)
     grid = {key: value for key, value in params.items() if isinstance(value, list)}
     _require_values(policy, params)
     if not all(grid.values()):
         raise InvalidSpec(f"{policy} has an empty list in {grid}: give at least one value.")
-    label = _get(content, "label", str, "a policy") if "label" in content else policy
+    features = _parse_features(content.get("features", ALL))
+    default = policy if features == ALL else f"{policy}, best fixed set"
+    label = _get(content, "label", str, "a policy") if "label" in content else default
     reported = _get(content, "reported", dict, "a policy") if "reported" in content else {}
     require_parameters(policy_named(policy), reported)
     return [
@@ -508,6 +518,7 @@ def _parse_entries(content: Any) -> list[Entry]:
             reported=reported,
             grid=tuple(grid),
             role=_parse_role(content.get("role")),
+            features=features,
         )
         for values in product(*grid.values())
         for chosen in [dict(zip(grid, values, strict=True))]
@@ -518,6 +529,12 @@ def _parse_published(published: Any) -> tuple[float, ...]:
     if not isinstance(published, list) or not all(isinstance(x, int | float) for x in published):
         raise InvalidSpec(f"published is {published!r}: give a list of total gains.")
     return tuple(float(total) for total in published)
+
+
+def _parse_features(features: Any) -> str:
+    if features not in FEATURES:
+        raise InvalidSpec(f"features is {features!r}: use one of {', '.join(FEATURES)}.")
+    return str(features)
 
 
 def _parse_role(role: Any) -> Role | None:
