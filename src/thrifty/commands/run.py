@@ -13,14 +13,18 @@ from thrifty.commands.markets import is_markets, run_market_benchmark
 from thrifty.commands.options import AsJson, ClusterAddress, Fresh, Out, Seeds, Workers
 from thrifty.commands.output import show, show_json
 from thrifty.commands.priced import is_priced, run_benchmark
+from thrifty.commands.ranking_tables import show_ranking
 from thrifty.commands.regret_tables import regrets_as_dict, show_regrets
 from thrifty.commands.tables import claims_table, results_table
 from thrifty.experiments.claims import check_targets
 from thrifty.experiments.comparison import require_single_regret
+from thrifty.experiments.export import write_runs
 from thrifty.experiments.growth import regret_growths
 from thrifty.experiments.measures import summaries
 from thrifty.experiments.priced_tables import VARIABLE
+from thrifty.experiments.ranking import rank
 from thrifty.experiments.results import TABLE, Results
+from thrifty.experiments.scores import scores_of
 from thrifty.experiments.spec import find_all
 
 
@@ -55,10 +59,10 @@ def run(
 
     Finished runs are reused, so an interrupted experiment continues where it stopped. All measures
     are written to OUT/ID/table.parquet. For a grid, the best parameters are printed; for several
-    horizons, the growth of regret. A folder such as worlds runs all its experiments and prints one
-    table of regrets. priced is the benchmark of plans on real tables with prices; its seeds are the
-    numbers of the splits. markets is the benchmark of policies on made-up markets whose best gain
-    is known.
+    horizons, the growth of regret. A folder such as worlds runs all its experiments, prints tables
+    of regrets and a ranking, and writes OUT/worlds/runs.parquet. priced is the benchmark of plans
+    on real tables with prices; its seeds are the numbers of the splits. markets is the benchmark of
+    policies on made-up markets whose best gain is known.
 
     Example: thrifty run nursery/window --seeds 0:20
     """
@@ -110,11 +114,16 @@ def _show_experiment(results: Results, out: Path) -> None:
 
 
 def _show_folder(results: list[Results], out: Path, *, as_json: bool) -> None:
+    folder = out / Path(results[0].experiment.id).parent
+    runs = write_runs(results, folder)
+    ranking = rank(scores_of(results))
     if as_json:
-        show_json(regrets_as_dict(results))
+        show_json({**regrets_as_dict(results), "ranking": [asdict(row) for row in ranking]})
         return
     show_regrets(results)
-    folder = out / Path(results[0].experiment.id).parent
+    typer.echo()
+    show_ranking(ranking)
+    typer.echo(f"All runs, with what is needed to compute the ranking again: {runs}")
     typer.echo(f"All measures by block of rounds: {folder / '*' / TABLE}")
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import platform
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from functools import cache, lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -106,9 +108,9 @@ class SingleRun:
 
     @property
     def key(self) -> str:
-        """Hash of the run's contents, and of the code that can change its result."""
+        """Hash of the run's contents, and of the code and versions that can change its result."""
         digest = run_digest(self.policy, self.environment)
-        contents = [SCHEMA_VERSION, digest, *vars(self).values()]
+        contents = [SCHEMA_VERSION, digest, *versions().values(), *vars(self).values()]
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:32]
 
     def compute(self) -> pl.DataFrame:
@@ -307,3 +309,12 @@ def run_modules(policy: str, environment: str) -> list[str]:
     """Return the names of the modules that runs depend on, with everything that these import."""
     own = modules_of(policy_named(policy))
     return sorted({*_OWN_MODULES, *own, environment_named(environment).__module__})
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that numbers may depend on, besides Thrifty's own code."""
+    return {
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+    }

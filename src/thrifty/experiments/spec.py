@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from thrifty.errors import InvalidSpec, ThriftyError, UnknownName
+from thrifty.experiments.attributes import parse_attributes
 from thrifty.experiments.environments import require_environment_parameters
 from thrifty.experiments.roles import Role
 from thrifty.parameters import Constraint, Real, Whole, check_parameter
@@ -34,6 +35,7 @@ KEYS = {
     "rounds",
     "regret",
     "targets",
+    "attributes",
 }
 REGRETS = ("expected", "realised")
 RECOMMENDED = "recommended"
@@ -131,6 +133,8 @@ class Experiment:
         in hindsight and its rounds are not exchangeable (see `thrifty.expected_regret`).
     targets : tuple[Target, ...]
         Results to check after the run.
+    attributes : Mapping[str, float]
+        What makes the environment difficult, by keys of `thrifty.experiments.attributes`.
 
     Raises
     ------
@@ -148,6 +152,7 @@ class Experiment:
     choosing_seeds: tuple[int, ...] = ()
     regret: str = "expected"
     targets: tuple[Target, ...] = ()
+    attributes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         both = sorted({*self.seeds} & {*self.choosing_seeds})
@@ -418,6 +423,7 @@ def _parse_experiment(name: str, content: dict[str, Any]) -> Experiment:
         choosing_seeds=_parse_choosing_seeds(content),
         regret=_parse_regret(content.get("regret", "expected")),
         targets=_parse_targets(content, labels),
+        attributes=_parse_attributes(content),
     )
 
 
@@ -450,6 +456,12 @@ def _parse_regret(kind: Any) -> str:
 def _parse_targets(content: dict[str, Any], labels: Sequence[str]) -> tuple[Target, ...]:
     targets = _get(content, "targets", list, "an experiment") if "targets" in content else []
     return tuple(_parse_target(target, labels) for target in targets)
+
+
+def _parse_attributes(content: dict[str, Any]) -> dict[str, float]:
+    if "attributes" not in content:
+        return {}
+    return parse_attributes(_get(content, "attributes", dict, "an experiment"))
 
 
 def _parse_target(content: Any, labels: Sequence[str]) -> Target:
