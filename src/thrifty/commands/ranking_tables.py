@@ -24,10 +24,10 @@ PARTLY_NOTE = "Policies without a place do not play every world."
 def show_ranking(
     ranking: Sequence[Ranked], *, what: str = "worlds", scale: str = UNIFORM_TO_ORACLE
 ) -> None:
-    """Print the ranking, if there is one."""
-    if not ranking:
+    """Print the ranking, if there are at least two worlds."""
+    worlds = max((row.worlds for row in ranking), default=0)
+    if worlds < 2:
         return
-    worlds = max(row.worlds for row in ranking)
     show(f"Ranking over {worlds} {what} ({scale})", ranking_table(ranking))
     typer.echo(NOTES)
     if any(row.share is not None for row in ranking):

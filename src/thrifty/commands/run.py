@@ -25,6 +25,7 @@ from thrifty.experiments.priced_tables import VARIABLE
 from thrifty.experiments.ranking import rank
 from thrifty.experiments.results import TABLE, Results
 from thrifty.experiments.scores import scores_of
+from thrifty.experiments.selection import with_policies
 from thrifty.experiments.spec import find_all
 
 
@@ -52,7 +53,10 @@ def run(
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="markets: only this strategy or policy; may be given several times."),
+        typer.Option(
+            help="Only this policy, by name or label; FILE.py:Class adds one of your own to the "
+            "others. May be given several times."
+        ),
     ] = None,
 ) -> None:
     """Run an experiment and print the total gain of each policy.
@@ -91,7 +95,8 @@ def run(
             )
         return
     experiments = [
-        with_seeds(experiment, seeds, choosing=choosing) for experiment in find_all(name)
+        with_seeds(experiment, seeds, choosing=choosing)
+        for experiment in with_policies(find_all(name), policy or ())
     ]
     if len(experiments) > 1:
         require_single_regret(experiments)

@@ -18,11 +18,11 @@ import polars as pl
 
 from thrifty.errors import InvalidTable
 from thrifty.experiments.executors import Executor, make_executor
+from thrifty.experiments.makers import maker_of
 from thrifty.experiments.results import Results, first_line, write_results
 from thrifty.experiments.single_runs import SCHEMA, RunKey, SingleRun, single_runs
 from thrifty.experiments.spec import Experiment
 from thrifty.files import atomic_write
-from thrifty.policies import policy_named
 
 CACHE_FOLDER = "cells"
 BATCH_SIZE = 16
@@ -153,7 +153,7 @@ def _schedule(runs: list[SingleRun]) -> list[list[SingleRun]]:
     """
     pilots: dict[object, SingleRun] = {}
     for run in sorted(runs, key=_compiles_fast):
-        pilots.setdefault(_compiled_class(run.policy), run)
+        pilots.setdefault(_compiled_class(run), run)
     first = {*pilots.values()}
     batches = _batches([run for run in runs if run not in first])
     batches.sort(key=lambda batch: not all(map(_compiles_fast, batch)))
@@ -164,9 +164,9 @@ def _compiles_fast(run: SingleRun) -> bool:
     return run.policy != SLOWEST_TO_COMPILE
 
 
-def _compiled_class(policy: str) -> object:
-    """Return the class of a policy; its variants share their compiled code."""
-    make = policy_named(policy)
+def _compiled_class(run: SingleRun) -> object:
+    """Return the class of a run's policy; its variants share their compiled code."""
+    make = maker_of(run.policy, run.source)
     return getattr(make, "__self__", make)
 
 

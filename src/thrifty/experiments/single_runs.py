@@ -23,7 +23,7 @@ import inspect
 import json
 import platform
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, wraps
 from pathlib import Path
@@ -38,7 +38,8 @@ from thrifty.environments import Replay
 from thrifty.environments.restricted import best_fixed_set, restricted, with_all_features
 from thrifty.errors import InvalidSpec
 from thrifty.experiments.environments import environment_named, takes_rounds
-from thrifty.experiments.sources import digest_of, modules_of
+from thrifty.experiments.makers import class_name, maker_of, source_of
+from thrifty.experiments.sources import digest_of, imported_modules, modules_of
 from thrifty.experiments.spec import ALL, RECOMMENDED, Experiment
 from thrifty.policies import policy_named
 from thrifty.policies.registry import make_policy
@@ -83,7 +84,8 @@ TOTALS = (
 class SingleRun:
     """Everything that determines the result of one run. Parameters are JSON texts.
 
-    The order of the fields is part of `key`, under which results are kept on disk.
+    A policy is a registered name, or FILE.py:Class with the text of the file as `source`. The order
+    of the fields is part of `key`, under which results are kept on disk.
     """
 
     policy: str
@@ -93,6 +95,7 @@ class SingleRun:
     seed: int
     rounds: int | None
     features: str = ALL
+    source: str | None = None
 
     @property
     def parsed_params(self) -> dict[str, Any]:
@@ -109,8 +112,9 @@ class SingleRun:
     @property
     def key(self) -> str:
         """Hash of the run's contents, and of the code and versions that can change its result."""
-        digest = run_digest(self.policy, self.environment)
-        contents = [SCHEMA_VERSION, digest, *versions().values(), *vars(self).values()]
+        digest = run_digest(self.policy, self.environment, self.source)
+        fields = vars(self) | {"policy": class_name(self.policy), "source": None}
+        contents = [SCHEMA_VERSION, digest, *versions().values(), *fields.values()]
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:32]
 
     def compute(self) -> pl.DataFrame:
@@ -122,11 +126,12 @@ class SingleRun:
 
     def _play(self, replay: Replay) -> tuple[Run, Policy]:
         """Play the rounds, or the same rounds with the features of the best fixed set."""
+        make = maker_of(self.policy, self.source)
         if self.features == ALL:
-            return _play(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
+            return _play(make, replay, self.seed, self.rounds, **self.parsed_params)
         mask = _best_fixed_set(replay, self.rounds)
         fewer = restricted(replay, mask)
-        run, policy = _play(self.policy, fewer, self.seed, self.rounds, **self.parsed_params)
+        run, policy = _play(make, fewer, self.seed, self.rounds, **self.parsed_params)
         return with_all_features(run, mask), policy
 
 
@@ -136,6 +141,7 @@ RunKey = tuple[str, int | None, int]
 
 def single_runs(experiment: Experiment) -> dict[RunKey, SingleRun]:
     """Return the runs of an experiment, grouped so that neighbours share an environment."""
+    sources = {entry.policy: source_of(entry.policy) for entry in experiment.entries}
     return {
         (entry.label, horizon, seed): SingleRun(
             entry.policy,
@@ -145,6 +151,7 @@ def single_runs(experiment: Experiment) -> dict[RunKey, SingleRun]:
             seed,
             horizon,
             entry.features,
+            sources[entry.policy],
         )
         for horizon in experiment.horizons or (None,)
         for seed in experiment.seeds
@@ -257,7 +264,7 @@ def _best_fixed_set(replay: Replay, rounds: int | None) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=4)
 def _oracle_run(replay: Replay, rounds: int | None) -> Run:
-    return _play("oracle", replay, 0, rounds)[0]
+    return _play(policy_named("oracle"), replay, 0, rounds)[0]
 
 
 @lru_cache(maxsize=4)
@@ -271,10 +278,9 @@ def _uniform_regret(replay: Replay) -> NDArray[np.float64]:
 
 
 def _play(
-    name: str, replay: Replay, seed: int, rounds: int | None, **params: Any
+    make: Callable[..., Policy], replay: Replay, seed: int, rounds: int | None, **params: Any
 ) -> tuple[Run, Policy]:
     """Play one seed; return the run, and the policy in its final state."""
-    make = policy_named(name)
     policies: list[Policy] = []
 
     @wraps(make)  # `simulate` looks at the signature
@@ -293,21 +299,21 @@ def _canonical_json(params: Mapping[str, Any]) -> str:
 
 
 @cache
-def run_digest(policy: str, environment: str) -> str:
+def run_digest(policy: str, environment: str, source: str | None = None) -> str:
     """Return the hash of the code that the runs of a policy in an environment can use.
 
     Code that belongs to other policies and other environments does not count.
     """
-    modules = run_modules(policy, environment)
+    modules = run_modules(policy, environment, source)
     files = [Path(__file__), Path(inspect.getfile(simulate)), Path(inspect.getfile(takes_rounds))]
     parts = [digest_of(modules).encode(), inspect.getsource(make_policy).encode()]
     parts += [file.read_bytes() for file in files]
-    return hashlib.sha256(b"".join(parts)).hexdigest()
+    return hashlib.sha256(b"".join([*parts, (source or "").encode()])).hexdigest()
 
 
-def run_modules(policy: str, environment: str) -> list[str]:
+def run_modules(policy: str, environment: str, source: str | None = None) -> list[str]:
     """Return the names of the modules that runs depend on, with everything that these import."""
-    own = modules_of(policy_named(policy))
+    own = modules_of(maker_of(policy, source)) | imported_modules(source or "")
     return sorted({*_OWN_MODULES, *own, environment_named(environment).__module__})
 
 

@@ -15,9 +15,9 @@ from typing import Any
 from thrifty.errors import InvalidSpec, ThriftyError, UnknownName
 from thrifty.experiments.attributes import parse_attributes
 from thrifty.experiments.environments import require_environment_parameters
+from thrifty.experiments.makers import class_name, maker_of
 from thrifty.experiments.roles import Role
 from thrifty.parameters import Constraint, Real, Whole, check_parameter
-from thrifty.policies import policy_named
 from thrifty.policies.registry import require_parameters
 
 SUFFIX = ".toml"
@@ -54,7 +54,7 @@ class Entry:
     label : str
         Name of the policy in tables and figures; unique within the experiment.
     policy : str
-        Registered name of the policy, such as "ucb1".
+        Registered name of the policy, such as "ucb1", or FILE.py:Class for one of your own.
     params : Mapping[str, Any]
         Parameters of the policy.
     published : tuple[float, ...]
@@ -511,16 +511,17 @@ def _parse_entries(content: Any) -> list[Entry]:
     policy = _get(content, "policy", str, "a policy")
     own = {"policy", "label", "published", "reported", "role", "features"}
     params = {key: value for key, value in content.items() if key not in own}
-    require_parameters(policy_named(policy), params)
+    make = maker_of(policy)
+    require_parameters(make, params)
     grid = {key: value for key, value in params.items() if isinstance(value, list)}
-    _require_values(policy, params)
+    _require_values(policy, make, params)
     if not all(grid.values()):
         raise InvalidSpec(f"{policy} has an empty list in {grid}: give at least one value.")
     features = _parse_features(content.get("features", ALL))
-    default = policy if features == ALL else f"{policy}, best fixed set"
+    default = class_name(policy) if features == ALL else f"{class_name(policy)}, best fixed set"
     label = _get(content, "label", str, "a policy") if "label" in content else default
     reported = _get(content, "reported", dict, "a policy") if "reported" in content else {}
-    require_parameters(policy_named(policy), reported)
+    require_parameters(make, reported)
     return [
         Entry(
             label=" ".join([label, *(f"{name}={value}" for name, value in chosen.items())]),
@@ -558,9 +559,8 @@ def _parse_role(role: Any) -> Role | None:
     return Role(role)
 
 
-def _require_values(policy: str, params: Mapping[str, Any]) -> None:
+def _require_values(policy: str, make: Any, params: Mapping[str, Any]) -> None:
     """Raise an error for values that the policy will not accept, before anything is run."""
-    make = policy_named(policy)
     owner: Any = getattr(make, "__self__", make)
     allowed: Mapping[str, Constraint] = owner.allowed
     for name, given in params.items():

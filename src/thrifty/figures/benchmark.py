@@ -74,12 +74,10 @@ def by_difficulty(
     values = group_scores(scores, labels, columns)
     figure = new_figure(2.6 + 0.52 * len(columns), 2.2 + 0.24 * len(labels))
     axes = figure.add_subplot()
-    axes.imshow(
-        np.clip(np.nan_to_num(values, nan=LOWEST), LOWEST, 1), cmap=HEAT_MAP, vmin=LOWEST, vmax=1,
-        aspect="auto",
-    )  # fmt: skip
+    shown = np.ma.masked_invalid(np.clip(values, LOWEST, 1))
+    axes.imshow(shown, cmap=HEAT_MAP, vmin=LOWEST, vmax=1, aspect="auto")
     for place in np.argwhere(~np.isnan(values)):
-        value = values[tuple(place)]
+        value = round(float(values[tuple(place)]), 2) + 0.0  # never -0.00
         colour = "black" if value > (1 + LOWEST) / 2 else "white"
         axes.text(
             place[1], place[0], f"{value:.2f}", ha="center", va="center", fontsize=7, color=colour
