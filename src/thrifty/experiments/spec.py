@@ -336,6 +336,27 @@ def find_all(name: str) -> tuple[Experiment, ...]:
     return inside or (find(name),)
 
 
+def is_folder(name: str) -> bool:
+    """Return True for a folder of the catalogue.
+
+    Parameters
+    ----------
+    name : str
+        Any name.
+
+    Returns
+    -------
+    bool
+        True if experiments of the catalogue are in a folder of this name.
+
+    Examples
+    --------
+    >>> is_folder("worlds"), is_folder("worlds/winter")
+    (True, False)
+    """
+    return any(id_.startswith(name.rstrip("/") + "/") for id_ in catalogue())
+
+
 def for_choosing(experiment: Experiment, seeds: tuple[int, ...] | None = None) -> Experiment:
     """Return the experiment with the seeds that are reserved for choosing constants.
 
