@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -39,7 +40,7 @@ WORLDS = [
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "plan"])
 def test_declared_grids_are_allowed_and_small(name: str) -> None:
-    make = maker_of(name)
+    make: Any = maker_of(name)
     owner = getattr(make, "__self__", make)
     size = 1
     for parameter, values in grid_of(Entry(name, name)).items():

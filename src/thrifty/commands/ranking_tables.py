@@ -10,6 +10,7 @@ from rich.table import Table
 from thrifty.commands.output import new_table, show
 from thrifty.experiments.aggregates import Estimate
 from thrifty.experiments.ranking import Ranked
+from thrifty.experiments.until_clear import Decisions
 
 UNIFORM_TO_ORACLE = "0 is the uniform choice of an action, 1 the oracle"
 NOTES = """\
@@ -34,6 +35,23 @@ def show_ranking(
         typer.echo(SHARE_NOTE)
     if any(row.worlds < worlds for row in ranking):
         typer.echo(PARTLY_NOTE)
+    typer.echo()
+
+
+def show_decisions(decisions: Decisions | None) -> None:
+    """Print which pairs of policies are clear, if seeds were played in groups."""
+    if decisions is None:
+        return
+    table = new_table(["policy"], ["seeds", "clearly better than", "clearly worse than", "open"])
+    for label, seeds in decisions.seeds.items():
+        better = sum(pair.better == label for pair in decisions.closed)
+        worse = sum(pair.worse == label for pair in decisions.closed)
+        unclear = sum(label in pair for pair in decisions.open)
+        if better + worse + unclear:
+            table.add_row(label, str(seeds), str(better), str(worse), str(unclear))
+    show("Comparisons of mean scores, with a family-wise error of 5 %", table)
+    for first, second in decisions.open:
+        typer.echo(f"Not clear: {first} and {second}.")
     typer.echo()
 
 

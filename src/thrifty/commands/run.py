@@ -8,14 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from thrifty.commands.execution import open_session, run_with_progress, with_seeds
+from thrifty.commands.execution import (
+    open_session,
+    run_in_groups,
+    run_with_progress,
+    with_seeds,
+)
 from thrifty.commands.markets import is_markets, run_market_benchmark
 from thrifty.commands.options import AsJson, ClusterAddress, Fresh, Out, Seeds, Workers
 from thrifty.commands.output import show, show_json
 from thrifty.commands.priced import is_priced, run_benchmark
-from thrifty.commands.ranking_tables import show_ranking
+from thrifty.commands.ranking_tables import show_decisions, show_ranking
 from thrifty.commands.regret_tables import regrets_as_dict, show_regrets
 from thrifty.commands.tables import claims_table, results_table
+from thrifty.errors import InvalidParameter
 from thrifty.experiments.claims import check_targets
 from thrifty.experiments.comparison import require_single_regret
 from thrifty.experiments.export import write_runs
@@ -27,6 +33,7 @@ from thrifty.experiments.results import TABLE, Results
 from thrifty.experiments.scores import scores_of
 from thrifty.experiments.selection import with_policies
 from thrifty.experiments.spec import find_all
+from thrifty.experiments.until_clear import Decisions
 
 
 def run(
@@ -58,6 +65,14 @@ def run(
             "others. May be given several times."
         ),
     ] = None,
+    until_clear: Annotated[
+        bool,
+        typer.Option(
+            "--until-clear",
+            help="Play seeds in groups of five, and stop when it is clear which policies are "
+            "better (family-wise error 5 %); policies whose pairs are all clear stop earlier.",
+        ),
+    ] = False,
 ) -> None:
     """Run an experiment and print the total gain of each policy.
 
@@ -70,6 +85,10 @@ def run(
 
     Example: thrifty run nursery/window --seeds 0:20
     """
+    if until_clear and (is_priced(name) or is_markets(name)):
+        raise InvalidParameter(
+            f"--until-clear is for experiments, but {name} is another benchmark: leave it out."
+        )
     if is_priced(name):
         with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
             run_benchmark(
@@ -101,13 +120,17 @@ def run(
     if len(experiments) > 1:
         require_single_regret(experiments)
     with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
-        results = run_with_progress(experiments, session)
+        if until_clear:
+            results, decisions = run_in_groups(experiments, session)
+        else:
+            results, decisions = run_with_progress(experiments, session), None
     if len(results) > 1:
-        _show_folder(results, out, as_json=as_json)
+        _show_folder(results, out, decisions, as_json=as_json)
     elif as_json:
         show_json(_as_list(results[0]))
     else:
         _show_experiment(results[0], out)
+        show_decisions(decisions)
 
 
 def _show_experiment(results: Results, out: Path) -> None:
@@ -118,16 +141,20 @@ def _show_experiment(results: Results, out: Path) -> None:
     typer.echo(f"All measures by block of rounds: {out / results.experiment.id / TABLE}")
 
 
-def _show_folder(results: list[Results], out: Path, *, as_json: bool) -> None:
+def _show_folder(
+    results: list[Results], out: Path, decisions: Decisions | None, *, as_json: bool
+) -> None:
     folder = out / Path(results[0].experiment.id).parent
     runs = write_runs(results, folder)
     ranking = rank(scores_of(results))
     if as_json:
-        show_json({**regrets_as_dict(results), "ranking": [asdict(row) for row in ranking]})
+        found = {**regrets_as_dict(results), "ranking": [asdict(row) for row in ranking]}
+        show_json(found if decisions is None else {**found, "comparisons": asdict(decisions)})
         return
     show_regrets(results)
     typer.echo()
     show_ranking(ranking)
+    show_decisions(decisions)
     typer.echo(f"All runs, with what is needed to compute the ranking again: {runs}")
     typer.echo(f"All measures by block of rounds: {folder / '*' / TABLE}")
 

@@ -79,23 +79,32 @@ def run_all(
     progress: Callable[[int], None] | None = None,
 ) -> list[Results]:
     """Run several experiments with one executor; runs that they share are computed once."""
-    runs = dict.fromkeys(
-        run for experiment in experiments for run in single_runs(experiment).values()
-    )
-    missing = [run for run in runs if run not in cache]
-    report = progress or (lambda _: None)
-    report(len(runs) - len(missing))
-    batches = _schedule(missing)
-    for index, files in executor.run([partial(_compute, batch) for batch in batches]):
-        for single_run, content in zip(batches[index], files, strict=True):
-            cache.add(single_run, content)
-        report(len(batches[index]))
+    runs = [run for experiment in experiments for run in single_runs(experiment).values()]
+    compute_all(runs, cache, executor, progress)
     results = [
         Results(experiment, cache.table(single_runs(experiment))) for experiment in experiments
     ]
     for result in results:
         write_results(result, cache.out)
     return results
+
+
+def compute_all(
+    runs: Sequence[SingleRun],
+    cache: RunCache,
+    executor: Executor,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Compute the runs that are not in the cache, and add each to it as soon as it arrives."""
+    distinct = dict.fromkeys(runs)
+    missing = [run for run in distinct if run not in cache]
+    report = progress or (lambda _: None)
+    report(len(distinct) - len(missing))
+    batches = _schedule(missing)
+    for index, files in executor.run([partial(_compute, batch) for batch in batches]):
+        for single_run, content in zip(batches[index], files, strict=True):
+            cache.add(single_run, content)
+        report(len(batches[index]))
 
 
 class RunCache:
