@@ -84,4 +84,6 @@ def ranking_table(ranking: Sequence[Ranked]) -> Table:
 
 
 def _interval(estimate: Estimate, digits: int = 3) -> str:
-    return f"{estimate.low:.{digits}f} .. {estimate.high:.{digits}f}"
+    # Adding 0 turns -0 into 0.
+    low, high = (round(end, digits) + 0.0 for end in (estimate.low, estimate.high))
+    return f"{low:.{digits}f} .. {high:.{digits}f}"
