@@ -368,9 +368,7 @@ def test_seeds_are_played_until_it_is_clear(
     assert "--until-clear is for experiments" in capsys.readouterr().err
 
 
-def test_a_folder_is_tuned_and_drawn(
-    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_tuned_and_drawn(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
     one = ("--policy", "Epsilon-greedy", "--workers", "1")
     assert called("tune", "stationary", *one, "--seeds", "1000") == 0
     shown = capsys.readouterr().out

@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 
 from thrifty.commands.output import new_table, show
-from thrifty.experiments.aggregates import Estimate
+from thrifty.experiments.aggregates import BootstrapEstimate
 from thrifty.experiments.ranking import Ranked
-from thrifty.experiments.until_clear import Decisions
+from thrifty.experiments.until_clear import PairDecisions
 
 UNIFORM_TO_ORACLE = "0 is the uniform choice of an action, 1 the oracle"
 NOTES = """\
@@ -38,7 +38,7 @@ def show_ranking(
     typer.echo()
 
 
-def show_decisions(decisions: Decisions | None) -> None:
+def show_decisions(decisions: PairDecisions | None) -> None:
     """Print which pairs of policies are clear, if seeds were played in groups."""
     if decisions is None:
         return
@@ -83,7 +83,7 @@ def ranking_table(ranking: Sequence[Ranked]) -> Table:
     return table
 
 
-def _interval(estimate: Estimate, digits: int = 3) -> str:
+def _interval(estimate: BootstrapEstimate, digits: int = 3) -> str:
     # Adding 0 turns -0 into 0.
     low, high = (round(end, digits) + 0.0 for end in (estimate.low, estimate.high))
     return f"{low:.{digits}f} .. {high:.{digits}f}"

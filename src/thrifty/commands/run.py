@@ -33,7 +33,7 @@ from thrifty.experiments.results import TABLE, Results
 from thrifty.experiments.scores import scores_of
 from thrifty.experiments.selection import with_policies
 from thrifty.experiments.spec import find_all
-from thrifty.experiments.until_clear import Decisions
+from thrifty.experiments.until_clear import PairDecisions
 
 
 def run(
@@ -142,7 +142,7 @@ def _show_experiment(results: Results, out: Path) -> None:
 
 
 def _show_folder(
-    results: list[Results], out: Path, decisions: Decisions | None, *, as_json: bool
+    results: list[Results], out: Path, decisions: PairDecisions | None, *, as_json: bool
 ) -> None:
     folder = out / Path(results[0].experiment.id).parent
     runs = write_runs(results, folder)

@@ -25,7 +25,7 @@ TRIMMED = 0.25
 
 
 @dataclass(frozen=True)
-class Estimate:
+class BootstrapEstimate:
     """A number with its 95 % bootstrap interval.
 
     Parameters
@@ -196,7 +196,7 @@ def draws(worlds: int, seeds: int, resamples: int = RESAMPLES) -> NDArray[np.int
 
 def estimate(
     scores: Floats, statistic: Callable[[Floats], Floats], drawn: NDArray[np.int64]
-) -> Estimate:
+) -> BootstrapEstimate:
     """Return a statistic of the scores with its interval.
 
     Parameters
@@ -210,19 +210,21 @@ def estimate(
 
     Returns
     -------
-    Estimate
+    BootstrapEstimate
         The statistic.
 
     Examples
     --------
     >>> estimate(np.ones((2, 3)), mean_score, draws(2, 3))
-    Estimate(value=1.0, low=1.0, high=1.0)
+    BootstrapEstimate(value=1.0, low=1.0, high=1.0)
     """
     resampled = np.take_along_axis(scores[None], drawn, axis=-1)
     return _with_interval(float(statistic(scores)), statistic(resampled))
 
 
-def estimate_improvement(scores: Floats, others: Floats, drawn: NDArray[np.int64]) -> Estimate:
+def estimate_improvement(
+    scores: Floats, others: Floats, drawn: NDArray[np.int64]
+) -> BootstrapEstimate:
     """Return the probability of improvement with its interval; both policies share the draws.
 
     Parameters
@@ -236,14 +238,14 @@ def estimate_improvement(scores: Floats, others: Floats, drawn: NDArray[np.int64
 
     Returns
     -------
-    Estimate
+    BootstrapEstimate
         The probability.
 
     Examples
     --------
     >>> better = np.array([[2.0, 3.0, 4.0]])
     >>> estimate_improvement(better, better - 5, draws(1, 3))
-    Estimate(value=1.0, low=1.0, high=1.0)
+    BootstrapEstimate(value=1.0, low=1.0, high=1.0)
     """
     wins = _wins(scores, others)
     resamples, worlds, seeds = drawn.shape
@@ -261,7 +263,7 @@ def _wins(scores: Floats, others: Floats) -> Floats:
     return wins
 
 
-def _with_interval(value: float, resampled: Floats) -> Estimate:
+def _with_interval(value: float, resampled: Floats) -> BootstrapEstimate:
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(resampled, [tail, 1 - tail])
-    return Estimate(value, float(low), float(high))
+    return BootstrapEstimate(value, float(low), float(high))

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from thrifty.errors import InvalidSpec
-from thrifty.experiments.aggregates import Estimate, draws, estimate, interquartile_mean
+from thrifty.experiments.aggregates import BootstrapEstimate, draws, estimate, interquartile_mean
 from thrifty.experiments.makers import maker_of
 from thrifty.experiments.results import Results
 from thrifty.experiments.scores import Scores, scores_of
@@ -37,7 +37,7 @@ class GridChoice:
         The policy with its own parameters.
     chosen : mapping
         Best values of the parameters of the grid.
-    score : Estimate
+    score : BootstrapEstimate
         Interquartile mean of the scores with them.
     own_score : float or None
         The same with the entry's own parameters, if the grid has them.
@@ -51,7 +51,7 @@ class GridChoice:
 
     entry: Entry
     chosen: Mapping[str, Any]
-    score: Estimate
+    score: BootstrapEstimate
     own_score: float | None
     runner_up: float | None
     candidates: int
@@ -163,7 +163,7 @@ def catalogue_lines(choices: Sequence[GridChoice], name: str) -> str:
     Examples
     --------
     >>> chosen = GridChoice(
-    ...     Entry("UCB1", "ucb1"), {"alpha": 0.2}, Estimate(0.5, 0.4, 0.6), None, None, 1, 1
+    ...     Entry("UCB1", "ucb1"), {"alpha": 0.2}, BootstrapEstimate(0.5, 0.4, 0.6), None, None, 1, 1
     ... )
     >>> print(catalogue_lines([chosen], "mine"))
     [[mine]]

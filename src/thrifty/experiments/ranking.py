@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thrifty.experiments.aggregates import (
     RESAMPLES,
-    Estimate,
+    BootstrapEstimate,
     Floats,
     draws,
     estimate,
@@ -34,13 +34,13 @@ class Ranked:
         Number of worlds that it plays.
     seeds : int
         Number of seeds of each world.
-    interquartile_mean : Estimate
+    interquartile_mean : BootstrapEstimate
         Mean of the middle half of its scores.
     mean : float
         Mean over worlds of its mean scores.
-    optimality_gap : Estimate
+    optimality_gap : BootstrapEstimate
         Mean distance of its scores from 1, the oracle.
-    first_beats_it : Estimate or None
+    first_beats_it : BootstrapEstimate or None
         Probability that a run of the first policy scores higher, over the worlds that both play.
         None for the first policy.
     median_rank : float
@@ -52,10 +52,10 @@ class Ranked:
     label: str
     worlds: int
     seeds: int
-    interquartile_mean: Estimate
+    interquartile_mean: BootstrapEstimate
     mean: float
-    optimality_gap: Estimate
-    first_beats_it: Estimate | None
+    optimality_gap: BootstrapEstimate
+    first_beats_it: BootstrapEstimate | None
     median_rank: float
     share: float | None
 

@@ -68,7 +68,7 @@ class ClosedPair:
 
 
 @dataclass(frozen=True)
-class Decisions:
+class PairDecisions:
     """What a sequential run has found.
 
     Parameters
@@ -201,7 +201,7 @@ def run_until_clear(
     executor: Executor,
     group: int = GROUP,
     progress: Callable[[int], None] | None = None,
-) -> tuple[list[Results], Decisions]:
+) -> tuple[list[Results], PairDecisions]:
     """Run experiments in groups of seeds, until all pairs of policies are clear or seeds end.
 
     Parameters
@@ -235,7 +235,7 @@ def run_until_clear(
         test.look(play.play(chosen, test.active))
         if not test.open:
             break
-    return play.results(), Decisions(tuple(test.closed), tuple(test.open), play.seeds)
+    return play.results(), PairDecisions(tuple(test.closed), tuple(test.open), play.seeds)
 
 
 class _Play:

@@ -10,7 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from thrifty.experiments.aggregates import Estimate, Floats, interquartile_mean, performance_profile
+from thrifty.experiments.aggregates import (
+    BootstrapEstimate,
+    Floats,
+    interquartile_mean,
+    performance_profile,
+)
 from thrifty.experiments.attributes import ATTRIBUTES, worlds_by_group
 from thrifty.experiments.ranking import Ranked
 from thrifty.experiments.scores import Scores
@@ -123,7 +128,7 @@ def _name_columns(axes: Axes, columns: Columns) -> None:
         axes.axvline(inside[0] - 0.5, color="white", linewidth=2.5)
 
 
-def _draw_estimates(axes: Axes, estimates: Sequence[Estimate | None], title: str) -> None:
+def _draw_estimates(axes: Axes, estimates: Sequence[BootstrapEstimate | None], title: str) -> None:
     for place, estimate in enumerate(estimates):
         if estimate is not None:
             axes.hlines(
