@@ -1,8 +1,8 @@
 """Pages that run from top to bottom, each in a folder of its own.
 
 The blocks of a page are taken in order. `python` blocks share a namespace. A `toml` or `python`
-block with a title is written to the file of that name. Of `sh` blocks the lines run that begin with `thrifty`;
-what a line prints goes to a file if it ends with `> FILE`.
+block with a title is written to the file of that name. Of `sh` blocks the lines run that begin with
+`thrifty`; what a line prints goes to a file if it ends with `> FILE`.
 A `text` block after a `python` or `sh` block shows what that block printed; if its first line is
 `...`, only as many of the last lines as it has. A block that begins
 with ```text and a command shows a table that the command prints, the one with the title that is

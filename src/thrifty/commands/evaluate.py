@@ -63,7 +63,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """BootstrapEstimate from a log what a policy would gain per case, with 95 % intervals.
+    """Estimate from a log what a policy would gain per case, with 95 % intervals.
 
     The log may have been written by another policy, which bought other features and took other
     actions. It needs the probability of each decision. A target that learns is replayed with

@@ -162,9 +162,8 @@ def catalogue_lines(choices: Sequence[GridChoice], name: str) -> str:
 
     Examples
     --------
-    >>> chosen = GridChoice(
-    ...     Entry("UCB1", "ucb1"), {"alpha": 0.2}, BootstrapEstimate(0.5, 0.4, 0.6), None, None, 1, 1
-    ... )
+    >>> score = BootstrapEstimate(0.5, 0.4, 0.6)
+    >>> chosen = GridChoice(Entry("UCB1", "ucb1"), {"alpha": 0.2}, score, None, None, 1, 1)
     >>> print(catalogue_lines([chosen], "mine"))
     [[mine]]
     label = "UCB1"
