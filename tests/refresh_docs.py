@@ -1,8 +1,8 @@
 """Pages that run from top to bottom, each in a folder of its own.
 
-The blocks of a page are taken in order. `python` blocks share a namespace. A `toml` block with a
-title is written to the file of that name. Of `sh` blocks the lines run that begin with `thrifty`;
-what a line prints goes to a file if it ends with `> FILE`.
+The blocks of a page are taken in order. `python` blocks share a namespace. A `toml` or `python`
+block with a title is written to the file of that name. Of `sh` blocks the lines run that begin with
+`thrifty`; what a line prints goes to a file if it ends with `> FILE`.
 A `text` block after a `python` or `sh` block shows what that block printed; if its first line is
 `...`, only as many of the last lines as it has. A block that begins
 with ```text and a command shows a table that the command prints, the one with the title that is
@@ -57,12 +57,12 @@ class PageRun:
         language, more, body = block.groups()
         printed = self.printed
         self.printed = None
-        if language == "python":
+        if language in ("toml", "python") and (title := TITLE.fullmatch(more)):
+            (self.folder / title[1]).write_text(body, encoding="utf-8")
+        elif language == "python":
             self.printed = self._run_python(body)
         elif language == "sh":
             self.printed = self._run_commands(body)
-        elif language == "toml" and (title := TITLE.fullmatch(more)):
-            (self.folder / title[1]).write_text(body, encoding="utf-8")
         elif language == "text" and more.startswith(" thrifty "):
             return f"```text{more}\n{self._table(more, body.splitlines()[0])}```"
         elif language == "text" and not more and printed is not None:

@@ -301,11 +301,18 @@ SHORT = ("--seeds", "0:2", "--workers", "1")
 def test_a_folder_is_one_table(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
     assert called("run", "synthetic", *SHORT, "--json") == 0
     found = json.loads(capsys.readouterr().out)
+    ranking = found.pop("ranking")
     assert list(found) == ["synthetic/changes", "synthetic/gradual"]
     assert called("run", "synthetic", *SHORT) == 0
     shown = capsys.readouterr().out
     assert "results/synthetic/*/table.parquet" in shown
-    assert max(map(len, shown.splitlines())) <= 100
+    assert "results/synthetic/runs.parquet" in shown
+    tables, _, ranked = shown.partition("Ranking over 2 worlds")
+    assert max(map(len, tables.splitlines())) <= 100
+    assert [row["label"] for row in ranking if f" {row['label']} " in ranked] == [
+        row["label"] for row in ranking
+    ]
+    assert f" {ranking[0]['interquartile_mean']['value']:.3f} " in ranked
     for experiment in found.values():
         rows = {row["policy"]: row for row in experiment["policies"]}
         for row in rows.values():
@@ -314,6 +321,70 @@ def test_a_folder_is_one_table(called: Called, capsys: pytest.CaptureFixture[str
         for number in ("regret", "worst"):
             assert f" {rows['UCB1'][number]:.0f} " in shown
         assert f" {100 * rows['SW-UCB']['share']:.0f} " in shown
+
+
+OWN = """
+from thrifty import Policy, Purchase
+
+
+class Mine(Policy):
+    def _choose_features(self, known):
+        return Purchase.nothing(self.problem)
+
+    def _choose_action(self, observation, available):
+        return int(available.argmax())
+
+    def _update(self, observation, action, reward, outcome):
+        pass
+"""
+
+
+def test_a_policy_of_ones_own_stands_in_the_table(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, SPEC)
+    written(tmp_path, OWN, "own.py")
+    assert called("run", "mine.toml", "--policy", "own.py:Mine", "--workers", "1", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["policy"] for row in rows] == ["ucb1", "anything", "Mine"]
+    chosen = ("--policy", "ucb1", "--policy", "own.py")
+    assert called("run", "mine.toml", *chosen, "--workers", "1", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["policy"] for row in rows] == ["ucb1", "Mine"]
+
+
+def test_seeds_are_played_until_it_is_clear(
+    tmp_path: Path, called: Called, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = SPEC.replace("0:4", "0:40").replace("rounds = 300", "rounds = 300\ntables = 3")
+    assert called("run", written(tmp_path, long), "--until-clear", "--workers", "1") == 0
+    shown = capsys.readouterr().out
+    assert "with a family-wise error of 5 %" in shown
+    rows = {row[0]: row[1:] for line in shown.splitlines() if len(row := line.split()) == 5}
+    assert int(rows["ucb1"][0]) < 40
+    assert rows["ucb1"][1:] == ["1", "0", "0"]
+    assert rows["anything"][1:] == ["0", "1", "0"]
+    assert called("run", "markets", "--until-clear") == 2
+    assert "--until-clear is for experiments" in capsys.readouterr().err
+
+
+def test_a_folder_is_tuned_and_drawn(called: Called, capsys: pytest.CaptureFixture[str]) -> None:
+    one = ("--policy", "Epsilon-greedy", "--workers", "1")
+    assert called("tune", "stationary", *one, "--seeds", "1000") == 0
+    shown = capsys.readouterr().out
+    chosen = Path("results/tuning/stationary/chosen.toml")
+    assert str(chosen) in shown
+    assert chosen.read_text(encoding="utf-8") in shown
+    assert called("tune", "stationary", *one, "--seeds", "1000", "--json") == 0
+    [choice] = json.loads(capsys.readouterr().out)
+    assert (choice["candidates"], choice["worlds"]) == (4, 12)
+    assert f"epsilon = {choice['chosen']['epsilon']}" in shown
+    assert called("run", "stationary", *one, "--policy", "ucb1", "--seeds", "0:2") == 0
+    capsys.readouterr()
+    assert called("figures", "results/stationary", "--format", "png") == 0
+    drawn = capsys.readouterr().out.split()
+    assert [Path(path).name for path in drawn] == ["ranking.png", "profiles.png", "difficulty.png"]
+    assert all(Path(path).is_file() for path in drawn)
 
 
 def test_tables_of_regret(capsys: pytest.CaptureFixture[str]) -> None:

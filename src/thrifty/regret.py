@@ -106,6 +106,23 @@ def value_of_information(replay: Replay) -> Floats:
     return value
 
 
+def uniform_regret(replay: Replay) -> Floats:
+    """Return the regret of each round of buying nothing and taking every action equally often.
+
+    It uses the true means, and no random numbers. The result, of shape (T,), is what there is to
+    win by deciding well.
+
+    >>> from thrifty.environments import Replay
+    >>> replay = Replay([[0], [1]], [[1, 0], [0, 1]], [[0.1], [0.1]])
+    >>> uniform_regret(replay).round(3).tolist()
+    [0.4, 0.4]
+    """
+    truth, plan = replay.truth, replay.truth.oracle_plan
+    means = truth.mean_rewards(np.zeros(truth.levels.size, dtype=np.bool_))[:, :, 0].mean(axis=1)
+    regret: Floats = plan.gains[plan.plan_of_round] - means[truth.reward_piece]
+    return regret
+
+
 def realised_regret(run: Run, oracle_run: Run) -> Floats:
     """Return the gain of the oracle minus the gain of the run, as in the paper's figures.
 

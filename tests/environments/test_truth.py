@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from random_play import random_runs
 from thrifty.environments import Replay, Schedule, Truth, World
-from thrifty.environments.oracle_plan import OraclePlan, _best_rewards, strides_of
+from thrifty.environments.oracle_plan import OraclePlan, best_rewards_of, strides_of
 from thrifty.errors import InvalidProblem, InvalidTable
 from thrifty.problem import Problem
 from thrifty.regret import expected_regret
@@ -220,7 +220,7 @@ def test_the_plan_is_the_naive_one(
     assert_plan_is_the_naive_one(truth)
     subsets = list(product((False, True), repeat=len(levels)))
     expected = [truth.best_rewards(mask) for mask in subsets]
-    np.testing.assert_allclose(_best_rewards(truth), expected, atol=1e-12)
+    np.testing.assert_allclose(best_rewards_of(truth), expected, atol=1e-12)
 
 
 def test_a_plan_only_for_what_occurs() -> None:

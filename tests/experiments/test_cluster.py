@@ -46,9 +46,9 @@ def hang(self):
 SingleRun.compute = hang
 """
 OTHER_CODE = """
-from thrifty.experiments import single_runs
+from thrifty.experiments import sources
 
-single_runs.code_digest = lambda: "changed"
+sources.code_digest = lambda: "changed"
 """
 OTHER_NUMPY = """
 from importlib import metadata

@@ -19,7 +19,8 @@ from thrifty.experiments.environments import environment_named
 from thrifty.experiments.executors import SerialExecutor
 from thrifty.experiments.results import TABLE, Results, read_results
 from thrifty.experiments.runner import CACHE_FOLDER, RunCache, _schedule, run, run_all
-from thrifty.experiments.single_runs import SingleRun, single_runs
+from thrifty.experiments.single_runs import SingleRun, run_digest, run_modules, single_runs
+from thrifty.experiments.sources import source_files
 from thrifty.experiments.spec import Entry, Experiment, find
 from thrifty.playing import play
 from thrifty.policies import Scout
@@ -109,6 +110,34 @@ def test_what_is_returned_is_what_is_written(tmp_path: Path) -> None:
     require_same(again, results)
     assert files_below(tmp_path / "small") == [tmp_path / "small" / TABLE]
     assert len(files_below(tmp_path / CACHE_FOLDER)) == 12
+
+
+def test_runs_depend_on_the_code_of_their_policy_and_environment_only() -> None:
+    files = {path.name for path in source_files(run_modules("ncc-ucrl2-repaired", "xor-of-two"))}
+    assert {"ncc_ucrl2.py", "loop.py", "policy.py", "families.py", "regret.py"} <= files
+    others = {"scout.py", "linucb.py", "ucb1.py", "nursery.py", "market.py", "registry.py"}
+    assert not others & files
+    pairs = [("ucb1", "random"), ("ucb1", "winter"), ("linucb", "random")]
+    assert len({run_digest(*pair) for pair in pairs}) == 3
+
+
+def test_a_policy_may_play_with_the_best_fixed_set(tmp_path: Path) -> None:
+    """A policy that buys everything then buys one feature, and its regret is that of its costs."""
+    entries = (Entry("all", "linucb"), Entry("set", "linucb", features="best-fixed"))
+    spec = replace(
+        EXPERIMENT, entries=entries, environment="one-relevant", environment_params={"rounds": 500}
+    )
+    table = run(spec, tmp_path, workers=1).table
+    bought = (
+        table.filter(pl.col("measure") == "purchases")
+        .group_by("policy", "seed")
+        .agg(pl.col("value").sum())
+    )
+    assert set(bought.filter(pl.col("policy") == "all")["value"]) == {5 * 500}
+    assert set(bought.filter(pl.col("policy") == "set")["value"]) == {500}
+    assert read_results(tmp_path / "small").experiment == spec
+    keys = {one.key for one in single_runs(spec).values()}
+    assert len(keys) == 8
 
 
 def test_blocks_begin_where_they_say(tmp_path: Path) -> None:

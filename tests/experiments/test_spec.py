@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.small_experiments import written
+from experiments.small_experiments import SPEC, written
 from thrifty.environments.families import FAMILIES
 from thrifty.errors import InvalidSpec, UnknownName
 from thrifty.experiments.environments import environment_named
@@ -325,3 +325,14 @@ def test_an_unknown_id_is_answered_with_the_known_ones() -> None:
 def test_seeds_that_are_none(text: str) -> None:
     with pytest.raises(InvalidSpec, match="0:40"):
         parse_seeds(text)
+
+
+def test_features_of_a_policy(tmp_path: Path) -> None:
+    text = SPEC.replace('label = "anything"\n', 'features = "best-fixed"\n')
+    entries = find(written(tmp_path, text)).entries
+    assert [(entry.label, entry.features) for entry in entries] == [
+        ("ucb1", "all"),
+        ("uniform, best fixed set", "best-fixed"),
+    ]
+    with pytest.raises(InvalidSpec, match="features is 'some': use one of all, best-fixed"):
+        find(written(tmp_path, text.replace("best-fixed", "some")))

@@ -16,6 +16,7 @@ WITHOUT_KEY = (
     "expected_regret",
     "realised_regret",
     "value_of_looking",
+    "uniform_regret",
 )
 
 POLICIES = {
@@ -56,6 +57,7 @@ def rows(
         ("expected_regret", ""): regrets,
         ("realised_regret", ""): regrets,
         ("value_of_looking", ""): [5.0] * n,
+        ("uniform_regret", ""): [8.0] * n,
         ("purchases", "x"): [BLOCK * float(number > 0) for number in bought],
         ("purchases", "y"): [BLOCK * float(number > 1) for number in bought],
         ("choices", "left"): left,

@@ -16,6 +16,7 @@ from thrifty.experiments.results import Results
 from thrifty.experiments.runner import RunCache, run_all
 from thrifty.experiments.single_runs import single_runs
 from thrifty.experiments.spec import Experiment, for_choosing, parse_seeds
+from thrifty.experiments.until_clear import PairDecisions, run_until_clear
 
 _COMPILING = "compiling (only the first time)"
 
@@ -41,6 +42,15 @@ def run_with_progress(experiments: Sequence[Experiment], session: Session) -> li
     runs = {run for experiment in experiments for run in single_runs(experiment).values()}
     with progress_bar("runs", len(runs), at_first=_COMPILING) as advance:
         return run_all(experiments, session.cache, executor=session.runs, progress=advance)
+
+
+def run_in_groups(
+    experiments: Sequence[Experiment], session: Session
+) -> tuple[list[Results], PairDecisions]:
+    """Run experiments group by group of seeds until it is clear which policies are better."""
+    runs = {run for experiment in experiments for run in single_runs(experiment).values()}
+    with progress_bar("runs at most", len(runs), at_first=_COMPILING) as advance:
+        return run_until_clear(experiments, session.cache, executor=session.runs, progress=advance)
 
 
 @contextmanager

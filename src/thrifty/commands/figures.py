@@ -13,8 +13,12 @@ import typer
 from thrifty.commands.output import progress_bar
 from thrifty.errors import ThriftyError
 from thrifty.experiments.executors import Executor, Task
+from thrifty.experiments.export import RUNS, attributes_of, read_runs, scores_from_runs
+from thrifty.experiments.market_summary import TABLE as MARKETS_TABLE
+from thrifty.experiments.market_summary import market_scores, read_market_table
 from thrifty.experiments.priced_summary import TABLE as PRICED_TABLE
 from thrifty.experiments.priced_summary import read_table
+from thrifty.experiments.ranking import rank
 from thrifty.experiments.results import Results, read_results
 from thrifty.figures.formats import parse_formats
 
@@ -31,15 +35,21 @@ def figures(
         bool, typer.Option("--report", help="Also write report.html with interactive figures.")
     ] = False,
 ) -> None:
-    """Draw the figures of an experiment that has been run, and print their paths.
+    """Draw the figures of an experiment or a benchmark that has been run, and print their paths.
 
-    Figures go to FOLDER/figures. The report is FOLDER/report.html, one file that works offline.
+    Figures go to FOLDER/figures. Of a folder of experiments, such as results/worlds, the ranking,
+    the performance profiles and the scores by difficulty are drawn. The report of an experiment is
+    FOLDER/report.html, one file that works offline.
 
     Example: thrifty figures results/nursery/published --format png
     """
     wanted = check_formats(formats)
     if (folder / PRICED_TABLE).is_file():
         for path in _draw_priced(folder, wanted):
+            typer.echo(path)
+        return
+    if any((folder / name).is_file() for name in (RUNS, MARKETS_TABLE)):
+        for path in _draw_benchmark(folder, wanted):
             typer.echo(path)
         return
     results = read_results(folder)
@@ -61,6 +71,30 @@ def _draw_priced(folder: Path, formats: Sequence[str]) -> list[Path]:
 
     figure = cost_by_error_cost(read_table(folder / PRICED_TABLE))
     return [save(figure, folder / FOLDER / f"priced.{format_}") for format_ in formats]
+
+
+def _draw_benchmark(folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Draw the ranking, the profiles and the scores by difficulty of a benchmark."""
+    from thrifty.figures import benchmark
+    from thrifty.figures.files import FOLDER, save
+
+    if (folder / RUNS).is_file():
+        table = read_runs(folder / RUNS)
+        scores, attributes = scores_from_runs(table), attributes_of(table)
+    else:
+        scores, attributes = market_scores(read_market_table(folder)), {}
+    rows = rank(scores)
+    labels = [row.label for row in rows]
+    drawn = {
+        "ranking": benchmark.ranking(rows),
+        "profiles": benchmark.profiles(scores, labels),
+        "difficulty": benchmark.by_difficulty(scores, labels, attributes),
+    }
+    return [
+        save(figure, folder / FOLDER / f"{name}.{format_}")
+        for name, figure in drawn.items()
+        for format_ in formats
+    ]
 
 
 def draw(

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from thrifty.commands.execution import Session
 from thrifty.commands.output import new_table, progress_bar, show, show_json
+from thrifty.commands.ranking_tables import show_ranking
 from thrifty.environments.markets import FAMILIES
 from thrifty.experiments.market_strategies import strategies_named
 from thrifty.experiments.market_summary import (
@@ -17,6 +18,7 @@ from thrifty.experiments.market_summary import (
     FamilySummary,
     MeanShare,
     StrategySummary,
+    market_scores,
     summarise,
     summarise_families,
     write_table,
@@ -28,9 +30,11 @@ from thrifty.experiments.markets import (
     all_trials,
     run_markets,
 )
+from thrifty.experiments.ranking import rank
 from thrifty.experiments.spec import parse_seeds
 
 TITLE = "Share of the way from the best constant action (0) to the best stepwise plan (1)"
+SCALE = "0 is the best constant action, 1 the best stepwise plan"
 NOTE = "Where there is nothing to gain (*), minus the loss as a share of the headroom."
 
 
@@ -63,15 +67,18 @@ def run_market_benchmark(
         table = run_markets(trials, cache, executor=session.runs, progress=advance)
     path = write_table(table, out)
     summaries, families = summarise(table), summarise_families(table)
+    ranking = rank(market_scores(table))
     if as_json:
         show_json(
             {
                 "strategies": [asdict(summary) for summary in summaries],
                 "families": [asdict(known) for known in families],
+                "ranking": [asdict(row) for row in ranking],
             }
         )
         return
     show_market_summaries(summaries, families)
+    show_ranking(ranking, what="families", scale=SCALE)
     typer.echo(f"All results: {path}")
 
 

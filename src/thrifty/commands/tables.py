@@ -10,6 +10,7 @@ from rich.table import Table
 from thrifty.commands.output import new_table
 from thrifty.experiments.claims import Claim
 from thrifty.experiments.comparison import GainComparison
+from thrifty.experiments.grid_tuning import GridChoice
 from thrifty.experiments.growth import log_log_slope, regret_growths, theorem_bounds
 from thrifty.experiments.measures import Difference, summaries
 from thrifty.experiments.results import Results
@@ -84,6 +85,24 @@ def tuning_table(tuned: Sequence[TunedParameters], evaluated: Results | None = N
             "" if item.runner_up is None else f"{item.runner_up:.1f}",
             str(item.candidates),
             *(_format_change(changes.get(item.policy)) if evaluated else ()),
+        )
+    return table
+
+
+def choices_table(choices: Sequence[GridChoice]) -> Table:
+    """Return the table of parameters that were chosen over several worlds."""
+    table = new_table(["policy", "chosen"], ["score", "95 %", "next", "own", "of", "worlds"])
+    for choice in choices:
+        score = choice.score
+        others = (choice.runner_up, choice.own_score)
+        table.add_row(
+            choice.entry.label,
+            _format_params(choice.chosen),
+            f"{score.value:.3f}",
+            f"{score.low:.3f} .. {score.high:.3f}",
+            *("" if other is None else f"{other:.3f}" for other in others),
+            str(choice.candidates),
+            str(choice.worlds),
         )
     return table
 

@@ -65,18 +65,18 @@ class OraclePlan:
     @classmethod
     def from_truth(cls, truth: Truth) -> OraclePlan:
         """Compare all subsets of the relevant features, for each pair of means that occurs."""
-        subsets = _all_subsets(truth.relevant)
-        rewards = _best_rewards(truth)
+        subsets = all_subsets(truth.relevant)
+        rewards = best_rewards_of(truth)
         both = truth.reward_piece * len(truth.costs) + truth.cost_piece
         occurring, plan_of_round = np.unique(both, return_inverse=True)
         pairs = np.divmod(occurring, len(truth.costs))
         values = rewards[:, pairs[0]] - subsets @ truth.costs[pairs[1]].T
-        chosen = _first_best(values.T)
+        chosen = first_best(values.T)
         masks = subsets[chosen]
         strides = np.stack([strides_of(truth.levels, mask) for mask in masks])
         keys = [np.unique(truth.states @ row) for row in strides]
         actions = [
-            _first_best(truth.mean_rewards(mask)[piece].T)
+            first_best(truth.mean_rewards(mask)[piece].T)
             for mask, piece in zip(masks, pairs[0], strict=True)
         ]
         without_features = truth.mean_rewards(subsets[0])[pairs[0], :, 0]
@@ -87,7 +87,7 @@ class OraclePlan:
             offsets=np.cumsum([0, *map(len, keys)], dtype=np.int64),
             keys=np.concatenate(keys),
             actions=np.concatenate(actions),
-            fallback=_first_best(without_features),
+            fallback=first_best(without_features),
             gains=values[chosen, np.arange(len(chosen))],
         )
 
@@ -119,7 +119,8 @@ def strides_of(levels: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np
     return strides
 
 
-def _all_subsets(relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def all_subsets(relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return all subsets of the relevant features in binary counting order, shape (2^n, D)."""
     n_features = int(relevant.sum())
     if n_features > MAX_FEATURES:
         raise InvalidProblem(
@@ -132,7 +133,7 @@ def _all_subsets(relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return subsets
 
 
-def _best_rewards(truth: Truth) -> NDArray[np.float64]:
+def best_rewards_of(truth: Truth) -> NDArray[np.float64]:
     """Return `truth.best_rewards` of all subsets in binary counting order, shape (2^n, R).
 
     The sums of each subset are made from those of a subset with one more feature, by merging the
@@ -167,7 +168,8 @@ def _merged(
     return keys[order][starts], np.add.reduceat(sums[:, order], starts, axis=-1)
 
 
-def _first_best(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def first_best(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the first index along the last axis whose value is the best, within 1e-12."""
     best = values.max(axis=-1, keepdims=True)
     first: NDArray[np.int64] = np.argmax(values >= best - TIE, axis=-1).astype(np.int64)
     return first

@@ -24,7 +24,7 @@ from distributed.versions import VersionMismatchWarning
 from thrifty._version import __version__
 from thrifty.errors import ClusterError
 from thrifty.experiments.results import first_line
-from thrifty.experiments.single_runs import code_digest
+from thrifty.experiments.sources import code_digest
 
 T = TypeVar("T")
 CONNECT_SECONDS = 6.0

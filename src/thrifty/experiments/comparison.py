@@ -89,12 +89,16 @@ def _common_entries(experiments: Sequence[Experiment]) -> tuple[Entry, ...]:
             )
         for entry in experiment.entries:
             other = entries.setdefault(entry.label, entry)
-            if (entry.policy, entry.params) != (other.policy, other.params):
+            if _contents(entry) != _contents(other):
                 raise InvalidTable(
                     f"{entry.label!r} of {experiment.id} has other parameters than the policy with "
                     "the same label in another folder: give it a different label, and run it again."
                 )
     return tuple(entries.values())
+
+
+def _contents(entry: Entry) -> tuple[str, Mapping[str, object], str]:
+    return entry.policy, entry.params, entry.features
 
 
 def _environment(experiment: Experiment) -> tuple[str, Mapping[str, object]]:

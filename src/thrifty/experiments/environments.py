@@ -9,8 +9,10 @@ from functools import lru_cache, wraps
 from types import MappingProxyType
 from typing import Any
 
-from thrifty.environments import Replay, World, nursery
+from thrifty.environments import nursery
 from thrifty.environments.families import FAMILIES
+from thrifty.environments.replay import Replay
+from thrifty.environments.world import World
 from thrifty.errors import InvalidParameter, UnknownName
 from thrifty.parameters import as_float, is_whole
 

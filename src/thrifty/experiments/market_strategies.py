@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from thrifty.environments.market import Market, MarketDecisions
 from thrifty.errors import UnknownName
+from thrifty.experiments.makers import class_name, full_name, is_file, maker_of, source_of
 from thrifty.experiments.market_references import (
     best_plan,
     everything,
@@ -25,7 +26,8 @@ from thrifty.experiments.market_references import (
     nothing,
     told,
 )
-from thrifty.policies import POLICIES, policy_named
+from thrifty.experiments.sources import imported_modules, modules_of
+from thrifty.policies import POLICIES
 from thrifty.simulation import simulate
 
 HISTORY = 2_000
@@ -57,46 +59,51 @@ class MarketStrategy(Protocol):
 
 @dataclass(frozen=True)
 class PolicyStrategy:
-    """A registered policy, which sees what it buys and the reward of its action.
+    """A policy, which sees what it buys and the reward of its action.
 
     Parameters
     ----------
     label : str
         Name in tables.
     policy : str
-        Name in `POLICIES`.
+        Name in `POLICIES`, or FILE.py:Class.
     parameters : mapping
         Parameters of the policy, as JSON values.
     past_cases : int
         Number of past cases that the policy gets as the parameter `history`; 0 for a cold start.
+    source : str, optional
+        Text of the file of FILE.py:Class.
     """
 
     label: str
     policy: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     past_cases: int = 0
+    source: str | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
         """What determines the results besides the code."""
         return {
-            "policy": self.policy,
+            "policy": class_name(self.policy),
             "parameters": dict(self.parameters),
             "past_cases": self.past_cases,
+            **({} if self.source is None else {"source": self.source}),
         }
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The module of the policy."""
-        make: Any = policy_named(self.policy)
-        return (getattr(make, "__self__", make).__module__,)
+        """The modules of the policy."""
+        own = modules_of(maker_of(self.policy, self.source))
+        return tuple(sorted(own | imported_modules(self.source or "")))
 
     def decide(self, market: Market, seed: int) -> MarketDecisions:
         """Play the cases of a seed from the first to the last."""
         given = dict(self.parameters)
         if self.past_cases:
             given["history"] = market.past_cases(self.past_cases, seed)
-        runs = simulate(self.policy, market, seeds=[seed], workers=1, **given)
+        make = maker_of(self.policy, self.source)
+        runs = simulate(make, market, seeds=[seed], workers=1, **given)
         return MarketDecisions(runs.actions[0], runs.costs[0] * market.problem.rewards.span)
 
 
@@ -157,7 +164,8 @@ def strategies_named(names: Iterable[str]) -> tuple[MarketStrategy, ...]:
     names : iterable of str
         Labels of `STRATEGIES`, or names of policies. A policy that is not among the strategies
         plays with its default parameters; if it has a parameter `history`, also a second time with
-        past cases. No names mean all strategies.
+        past cases. FILE.py:Class adds a policy of your own to the others. No names besides files
+        mean all strategies.
 
     Returns
     -------
@@ -174,8 +182,10 @@ def strategies_named(names: Iterable[str]) -> tuple[MarketStrategy, ...]:
     >>> [strategy.label for strategy in strategies_named(["told", "uniform"])]
     ['told', 'uniform']
     """
-    chosen = [strategy for name in names for strategy in _strategies_of(name)]
-    return tuple(chosen) or STRATEGIES
+    given = list(names)
+    own = [full_name(name) for name in given if is_file(name)]
+    chosen = [strategy for name in given if not is_file(name) for strategy in _strategies_of(name)]
+    return (*(chosen or STRATEGIES), *(one for name in own for one in policy_variants(name)))
 
 
 def _strategies_of(name: str) -> list[MarketStrategy]:
@@ -197,7 +207,10 @@ def _strategies_of(name: str) -> list[MarketStrategy]:
 
 def policy_variants(name: str) -> list[MarketStrategy]:
     """Return a policy with a cold start and, if it takes a history, with a warm one."""
-    cold = PolicyStrategy(name, name)
-    if "history" not in inspect.signature(policy_named(name)).parameters:
+    source, label = source_of(name), class_name(name)
+    if label in {strategy.label for strategy in STRATEGIES}:
+        label += " (own)"
+    cold = PolicyStrategy(label, name, source=source)
+    if "history" not in inspect.signature(maker_of(name, source)).parameters:
         return [cold]
-    return [cold, PolicyStrategy(f"{name}, warm", name, past_cases=HISTORY)]
+    return [cold, PolicyStrategy(f"{label}, warm", name, past_cases=HISTORY, source=source)]

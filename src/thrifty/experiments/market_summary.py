@@ -9,7 +9,11 @@ import numpy as np
 import polars as pl
 
 from thrifty.environments.market import MarketTruth
+from thrifty.errors import InvalidTable
+from thrifty.experiments.market_strategies import STRATEGIES, ReferenceStrategy
 from thrifty.experiments.measures import bootstrap_interval
+from thrifty.experiments.results import first_line
+from thrifty.experiments.scores import Scores, scores_table
 from thrifty.files import atomic_write
 from thrifty.plans.cases import Floats
 
@@ -94,6 +98,17 @@ def write_table(table: pl.DataFrame, folder: Path) -> Path:
     return path
 
 
+def read_market_table(folder: Path) -> pl.DataFrame:
+    """Read the results that `write_table` wrote to FOLDER/markets.parquet."""
+    path = folder / TABLE
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InvalidTable(
+            f"{path} cannot be read ({first_line(error)}): run the markets again."
+        ) from error
+
+
 def summarise_families(table: pl.DataFrame) -> list[FamilySummary]:
     """Return the exact gains of every family.
 
@@ -131,6 +146,32 @@ def summarise(table: pl.DataFrame) -> list[StrategySummary]:
     groups = table.group_by("strategy", maintain_order=True)
     summaries = [_summary(str(label), rows, gainful) for (label,), rows in groups]
     return sorted(summaries, key=_order, reverse=True)
+
+
+def market_scores(table: pl.DataFrame) -> Scores:
+    """Return the shares of all policies as scores, in the families with something to gain.
+
+    References, which know more than a policy, are left out.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Results of `thrifty.experiments.markets.run_markets`.
+
+    Returns
+    -------
+    Scores
+        Scores by strategy, family and seed.
+    """
+    gainful = [
+        known.family for known in summarise_families(table) if known.truth.has_something_to_gain
+    ]
+    references = {one.label for one in STRATEGIES if isinstance(one, ReferenceStrategy)}
+    labels = table["strategy"].unique(maintain_order=True).to_list()
+    rows = table.filter(pl.col("family").is_in(gainful)).select(
+        "seed", world="family", policy="strategy", score="share"
+    )
+    return scores_table(rows, [label for label in labels if label not in references])
 
 
 def _order(summary: StrategySummary) -> float:

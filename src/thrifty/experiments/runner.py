@@ -18,11 +18,11 @@ import polars as pl
 
 from thrifty.errors import InvalidTable
 from thrifty.experiments.executors import Executor, make_executor
+from thrifty.experiments.makers import maker_of
 from thrifty.experiments.results import Results, first_line, write_results
 from thrifty.experiments.single_runs import SCHEMA, RunKey, SingleRun, single_runs
 from thrifty.experiments.spec import Experiment
 from thrifty.files import atomic_write
-from thrifty.policies import policy_named
 
 CACHE_FOLDER = "cells"
 BATCH_SIZE = 16
@@ -79,23 +79,32 @@ def run_all(
     progress: Callable[[int], None] | None = None,
 ) -> list[Results]:
     """Run several experiments with one executor; runs that they share are computed once."""
-    runs = dict.fromkeys(
-        run for experiment in experiments for run in single_runs(experiment).values()
-    )
-    missing = [run for run in runs if run not in cache]
-    report = progress or (lambda _: None)
-    report(len(runs) - len(missing))
-    batches = _schedule(missing)
-    for index, files in executor.run([partial(_compute, batch) for batch in batches]):
-        for single_run, content in zip(batches[index], files, strict=True):
-            cache.add(single_run, content)
-        report(len(batches[index]))
+    runs = [run for experiment in experiments for run in single_runs(experiment).values()]
+    compute_all(runs, cache, executor, progress)
     results = [
         Results(experiment, cache.table(single_runs(experiment))) for experiment in experiments
     ]
     for result in results:
         write_results(result, cache.out)
     return results
+
+
+def compute_all(
+    runs: Sequence[SingleRun],
+    cache: RunCache,
+    executor: Executor,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Compute the runs that are not in the cache, and add each to it as soon as it arrives."""
+    distinct = dict.fromkeys(runs)
+    missing = [run for run in distinct if run not in cache]
+    report = progress or (lambda _: None)
+    report(len(distinct) - len(missing))
+    batches = _schedule(missing)
+    for index, files in executor.run([partial(_compute, batch) for batch in batches]):
+        for single_run, content in zip(batches[index], files, strict=True):
+            cache.add(single_run, content)
+        report(len(batches[index]))
 
 
 class RunCache:
@@ -153,7 +162,7 @@ def _schedule(runs: list[SingleRun]) -> list[list[SingleRun]]:
     """
     pilots: dict[object, SingleRun] = {}
     for run in sorted(runs, key=_compiles_fast):
-        pilots.setdefault(_compiled_class(run.policy), run)
+        pilots.setdefault(_compiled_class(run), run)
     first = {*pilots.values()}
     batches = _batches([run for run in runs if run not in first])
     batches.sort(key=lambda batch: not all(map(_compiles_fast, batch)))
@@ -164,9 +173,9 @@ def _compiles_fast(run: SingleRun) -> bool:
     return run.policy != SLOWEST_TO_COMPILE
 
 
-def _compiled_class(policy: str) -> object:
-    """Return the class of a policy; its variants share their compiled code."""
-    make = policy_named(policy)
+def _compiled_class(run: SingleRun) -> object:
+    """Return the class of a run's policy; its variants share their compiled code."""
+    make = maker_of(run.policy, run.source)
     return getattr(make, "__self__", make)
 
 

@@ -5,8 +5,9 @@ that the policy recorded, if it records any.
 
 =========  =======  ==========================================================================
 `horizon`  Int64    number of rounds of the run
-`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_information,
-                    purchases, choices, rounds_by_observations, reward_by_observations, events
+`measure`  String   gain, reward, cost, expected_regret, realised_regret, value_of_looking,
+                    uniform_regret, purchases, choices, rounds_by_observations,
+                    reward_by_observations, events
 `key`      String   the feature of purchases, the action of choices, the number of features
                     bought for the two measures by observations, the kind of events; otherwise
                     empty
@@ -18,32 +19,38 @@ that the policy recorded, if it records any.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import platform
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, wraps
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-import thrifty
 from thrifty.environments import Replay
+from thrifty.environments.restricted import best_fixed_set, restricted, with_all_features
 from thrifty.errors import InvalidSpec
 from thrifty.experiments.environments import environment_named, takes_rounds
-from thrifty.experiments.spec import RECOMMENDED, Experiment
+from thrifty.experiments.makers import class_name, maker_of, source_of
+from thrifty.experiments.sources import digest_of, imported_modules, modules_of
+from thrifty.experiments.spec import ALL, RECOMMENDED, Experiment
 from thrifty.policies import policy_named
+from thrifty.policies.registry import make_policy
 from thrifty.policy import Policy
 from thrifty.problem import Problem
-from thrifty.regret import expected_regret, realised_regret, value_of_information
+from thrifty.regret import expected_regret, realised_regret, uniform_regret, value_of_information
 from thrifty.rounds import Run
 from thrifty.simulation import simulate
 from thrifty.theory import recommended_window
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 SCHEMA = {
     "horizon": pl.Int64,
     "measure": pl.String,
@@ -51,9 +58,25 @@ SCHEMA = {
     "round": pl.Int64,
     "value": pl.Float64,
 }
+_OWN_MODULES = (
+    "thrifty.environments.restricted",
+    "thrifty.playing",
+    "thrifty.policies.oracle",
+    "thrifty.regret",
+    "thrifty.theory",
+)
+"""Modules that every run uses, besides those of its policy and its environment."""
 BLOCKS = 100
 EVENTS = "events"
-TOTALS = ("gain", "reward", "cost", "expected_regret", "realised_regret", "value_of_looking")
+TOTALS = (
+    "gain",
+    "reward",
+    "cost",
+    "expected_regret",
+    "realised_regret",
+    "value_of_looking",
+    "uniform_regret",
+)
 """Measures without a key."""
 
 
@@ -61,7 +84,8 @@ TOTALS = ("gain", "reward", "cost", "expected_regret", "realised_regret", "value
 class SingleRun:
     """Everything that determines the result of one run. Parameters are JSON texts.
 
-    The order of the fields is part of `key`, under which results are kept on disk.
+    A policy is a registered name, or FILE.py:Class with the text of the file as `source`. The order
+    of the fields is part of `key`, under which results are kept on disk.
     """
 
     policy: str
@@ -70,6 +94,8 @@ class SingleRun:
     environment_params: str
     seed: int
     rounds: int | None
+    features: str = ALL
+    source: str | None = None
 
     @property
     def parsed_params(self) -> dict[str, Any]:
@@ -85,16 +111,28 @@ class SingleRun:
 
     @property
     def key(self) -> str:
-        """Hash of the run's contents, and of the code that computes it."""
-        contents = [SCHEMA_VERSION, code_digest(), *vars(self).values()]
+        """Hash of the run's contents, and of the code and versions that can change its result."""
+        digest = run_digest(self.policy, self.environment, self.source)
+        fields = vars(self) | {"policy": class_name(self.policy), "source": None}
+        contents = [SCHEMA_VERSION, digest, *versions().values(), *fields.values()]
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:32]
 
     def compute(self) -> pl.DataFrame:
         """Play the run and return its table."""
         replay = _environment(self.environment, self.environment_params, self.seed)
-        run, policy = _play(self.policy, replay, self.seed, self.rounds, **self.parsed_params)
+        run, policy = self._play(replay)
         table = measure_run(run, _oracle_run(replay, self.rounds), replay)
         return pl.concat([table, event_table(policy, run.rounds)])
+
+    def _play(self, replay: Replay) -> tuple[Run, Policy]:
+        """Play the rounds, or the same rounds with the features of the best fixed set."""
+        make = maker_of(self.policy, self.source)
+        if self.features == ALL:
+            return _play(make, replay, self.seed, self.rounds, **self.parsed_params)
+        mask = _best_fixed_set(replay, self.rounds)
+        fewer = restricted(replay, mask)
+        run, policy = _play(make, fewer, self.seed, self.rounds, **self.parsed_params)
+        return with_all_features(run, mask), policy
 
 
 RunKey = tuple[str, int | None, int]
@@ -103,6 +141,7 @@ RunKey = tuple[str, int | None, int]
 
 def single_runs(experiment: Experiment) -> dict[RunKey, SingleRun]:
     """Return the runs of an experiment, grouped so that neighbours share an environment."""
+    sources = {entry.policy: source_of(entry.policy) for entry in experiment.entries}
     return {
         (entry.label, horizon, seed): SingleRun(
             entry.policy,
@@ -111,6 +150,8 @@ def single_runs(experiment: Experiment) -> dict[RunKey, SingleRun]:
             _canonical_json(_environment_params_at(horizon, experiment)),
             seed,
             horizon,
+            entry.features,
+            sources[entry.policy],
         )
         for horizon in experiment.horizons or (None,)
         for seed in experiment.seeds
@@ -170,6 +211,7 @@ def measure_run(run: Run, oracle: Run, replay: Replay) -> pl.DataFrame:
         expected_regret(run, replay),
         realised_regret(run, oracle),
         _value_of_information(replay)[: run.rounds],
+        _uniform_regret(replay)[: run.rounds],
         *run.observed.T,
         *(run.actions == a for a in range(problem.n_actions)),
     ]
@@ -216,8 +258,13 @@ def _environment(name: str, params: str, seed: int) -> Replay:
 
 
 @lru_cache(maxsize=4)
+def _best_fixed_set(replay: Replay, rounds: int | None) -> NDArray[np.bool_]:
+    return best_fixed_set(replay, rounds)
+
+
+@lru_cache(maxsize=4)
 def _oracle_run(replay: Replay, rounds: int | None) -> Run:
-    return _play("oracle", replay, 0, rounds)[0]
+    return _play(policy_named("oracle"), replay, 0, rounds)[0]
 
 
 @lru_cache(maxsize=4)
@@ -225,11 +272,15 @@ def _value_of_information(replay: Replay) -> NDArray[np.float64]:
     return value_of_information(replay)
 
 
+@lru_cache(maxsize=4)
+def _uniform_regret(replay: Replay) -> NDArray[np.float64]:
+    return uniform_regret(replay)
+
+
 def _play(
-    name: str, replay: Replay, seed: int, rounds: int | None, **params: Any
+    make: Callable[..., Policy], replay: Replay, seed: int, rounds: int | None, **params: Any
 ) -> tuple[Run, Policy]:
     """Play one seed; return the run, and the policy in its final state."""
-    make = policy_named(name)
     policies: list[Policy] = []
 
     @wraps(make)  # `simulate` looks at the signature
@@ -248,11 +299,28 @@ def _canonical_json(params: Mapping[str, Any]) -> str:
 
 
 @cache
-def code_digest() -> str:
-    """Return the digest of the code that computes the numbers, to notice when it changes."""
-    root = Path(thrifty.__file__).parent
-    parts = (root / part for part in ("kernels", "policies", "environments"))
-    here = (Path(__file__), Path(__file__).with_name("environments.py"))
-    others = (path for part in parts for path in part.rglob("*.py"))
-    sources = sorted([*root.glob("*.py"), *others, *here])
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+def run_digest(policy: str, environment: str, source: str | None = None) -> str:
+    """Return the hash of the code that the runs of a policy in an environment can use.
+
+    Code that belongs to other policies and other environments does not count.
+    """
+    modules = run_modules(policy, environment, source)
+    files = [Path(__file__), Path(inspect.getfile(simulate)), Path(inspect.getfile(takes_rounds))]
+    parts = [digest_of(modules).encode(), inspect.getsource(make_policy).encode()]
+    parts += [file.read_bytes() for file in files]
+    return hashlib.sha256(b"".join([*parts, (source or "").encode()])).hexdigest()
+
+
+def run_modules(policy: str, environment: str, source: str | None = None) -> list[str]:
+    """Return the names of the modules that runs depend on, with everything that these import."""
+    own = modules_of(maker_of(policy, source)) | imported_modules(source or "")
+    return sorted({*_OWN_MODULES, *own, environment_named(environment).__module__})
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that numbers may depend on, besides Thrifty's own code."""
+    return {
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+    }

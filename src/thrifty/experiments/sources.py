@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import thrifty
 
@@ -21,6 +22,37 @@ def digest_of(modules: Iterable[str]) -> str:
     """
     contents = b"".join(path.read_bytes() for path in source_files(modules))
     return hashlib.sha256(contents).hexdigest()[:16]
+
+
+@cache
+def code_digest() -> str:
+    """Return the hash of all code of Thrifty, to notice machines that have other code."""
+    contents = b"".join(path.read_bytes() for path in sorted(ROOT.rglob("*.py")))
+    return hashlib.sha256(contents).hexdigest()
+
+
+def modules_of(make: Any) -> frozenset[str]:
+    """Return the names of the modules of Thrifty that define a policy.
+
+    The classes that a policy is derived from count too. What these modules import does not.
+
+    >>> from thrifty.policies import UCB1
+    >>> sorted(modules_of(UCB1))
+    ['thrifty.policies.compiled', 'thrifty.policies.ucb1', 'thrifty.policy']
+    """
+    owner = getattr(make, "__self__", make)  # NCCUCRL2.published is a method of its class
+    kinds = owner.__mro__ if isinstance(owner, type) else (owner,)
+    own = f"{ROOT.name}."
+    return frozenset(kind.__module__ for kind in kinds if kind.__module__.startswith(own))
+
+
+def imported_modules(text: str) -> frozenset[str]:
+    """Return the names of the modules of Thrifty that a Python text imports.
+
+    >>> sorted(imported_modules("from thrifty.policies import ucb1"))
+    ['thrifty.policies.ucb1']
+    """
+    return frozenset(name for name in _imported_names(ast.parse(text)) if _path(name))
 
 
 def source_files(modules: Iterable[str]) -> list[Path]:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from thrifty.errors import InvalidSpec, ThriftyError, UnknownName
+from thrifty.experiments.attributes import parse_attributes
 from thrifty.experiments.environments import require_environment_parameters
+from thrifty.experiments.makers import class_name, maker_of
 from thrifty.experiments.roles import Role
 from thrifty.parameters import Constraint, Real, Whole, check_parameter
-from thrifty.policies import policy_named
 from thrifty.policies.registry import require_parameters
 
 SUFFIX = ".toml"
@@ -34,10 +35,14 @@ KEYS = {
     "rounds",
     "regret",
     "targets",
+    "attributes",
 }
 REGRETS = ("expected", "realised")
 RECOMMENDED = "recommended"
 """Value of `window` that stands for the window that the theorems recommend for the horizon."""
+ALL, BEST_FIXED = "all", "best-fixed"
+FEATURES = (ALL, BEST_FIXED)
+"""Features that a policy may buy: all of them, or the best fixed set in hindsight."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Entry:
     label : str
         Name of the policy in tables and figures; unique within the experiment.
     policy : str
-        Registered name of the policy, such as "ucb1".
+        Registered name of the policy, such as "ucb1", or FILE.py:Class for one of your own.
     params : Mapping[str, Any]
         Parameters of the policy.
     published : tuple[float, ...]
@@ -60,6 +65,10 @@ class Entry:
         Names of the parameters that take several values in the experiment.
     role : Role or None
         Part that the policy plays in the comparison with the paper, if any.
+    features : str
+        Features that the policy plays with: "all", or "best-fixed" for those of the best fixed set
+        in hindsight (see `thrifty.environments.restricted`). Regret is against the oracle with all
+        features in both cases.
     """
 
     label: str
@@ -69,6 +78,7 @@ class Entry:
     reported: Mapping[str, Any] = field(default_factory=dict)
     grid: tuple[str, ...] = ()
     role: Role | None = None
+    features: str = ALL
 
     @property
     def is_oracle(self) -> bool:
@@ -123,6 +133,8 @@ class Experiment:
         in hindsight and its rounds are not exchangeable (see `thrifty.expected_regret`).
     targets : tuple[Target, ...]
         Results to check after the run.
+    attributes : Mapping[str, float]
+        What makes the environment difficult, by keys of `thrifty.experiments.attributes`.
 
     Raises
     ------
@@ -140,6 +152,7 @@ class Experiment:
     choosing_seeds: tuple[int, ...] = ()
     regret: str = "expected"
     targets: tuple[Target, ...] = ()
+    attributes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         both = sorted({*self.seeds} & {*self.choosing_seeds})
@@ -323,6 +336,27 @@ def find_all(name: str) -> tuple[Experiment, ...]:
     return inside or (find(name),)
 
 
+def is_folder(name: str) -> bool:
+    """Return True for a folder of the catalogue.
+
+    Parameters
+    ----------
+    name : str
+        Any name.
+
+    Returns
+    -------
+    bool
+        True if experiments of the catalogue are in a folder of this name.
+
+    Examples
+    --------
+    >>> is_folder("worlds"), is_folder("worlds/winter")
+    (True, False)
+    """
+    return any(id_.startswith(name.rstrip("/") + "/") for id_ in catalogue())
+
+
 def for_choosing(experiment: Experiment, seeds: tuple[int, ...] | None = None) -> Experiment:
     """Return the experiment with the seeds that are reserved for choosing constants.
 
@@ -410,6 +444,7 @@ def _parse_experiment(name: str, content: dict[str, Any]) -> Experiment:
         choosing_seeds=_parse_choosing_seeds(content),
         regret=_parse_regret(content.get("regret", "expected")),
         targets=_parse_targets(content, labels),
+        attributes=_parse_attributes(content),
     )
 
 
@@ -442,6 +477,12 @@ def _parse_regret(kind: Any) -> str:
 def _parse_targets(content: dict[str, Any], labels: Sequence[str]) -> tuple[Target, ...]:
     targets = _get(content, "targets", list, "an experiment") if "targets" in content else []
     return tuple(_parse_target(target, labels) for target in targets)
+
+
+def _parse_attributes(content: dict[str, Any]) -> dict[str, float]:
+    if "attributes" not in content:
+        return {}
+    return parse_attributes(_get(content, "attributes", dict, "an experiment"))
 
 
 def _parse_target(content: Any, labels: Sequence[str]) -> Target:
@@ -489,16 +530,19 @@ def _parse_entries(content: Any) -> list[Entry]:
     if not isinstance(content, dict):
         raise InvalidSpec(f"policy {content!r} is not a table: write [[policies]] before each.")
     policy = _get(content, "policy", str, "a policy")
-    own = {"policy", "label", "published", "reported", "role"}
+    own = {"policy", "label", "published", "reported", "role", "features"}
     params = {key: value for key, value in content.items() if key not in own}
-    require_parameters(policy_named(policy), params)
+    make = maker_of(policy)
+    require_parameters(make, params)
     grid = {key: value for key, value in params.items() if isinstance(value, list)}
-    _require_values(policy, params)
+    _require_values(policy, make, params)
     if not all(grid.values()):
         raise InvalidSpec(f"{policy} has an empty list in {grid}: give at least one value.")
-    label = _get(content, "label", str, "a policy") if "label" in content else policy
+    features = _parse_features(content.get("features", ALL))
+    default = class_name(policy) if features == ALL else f"{class_name(policy)}, best fixed set"
+    label = _get(content, "label", str, "a policy") if "label" in content else default
     reported = _get(content, "reported", dict, "a policy") if "reported" in content else {}
-    require_parameters(policy_named(policy), reported)
+    require_parameters(make, reported)
     return [
         Entry(
             label=" ".join([label, *(f"{name}={value}" for name, value in chosen.items())]),
@@ -508,6 +552,7 @@ def _parse_entries(content: Any) -> list[Entry]:
             reported=reported,
             grid=tuple(grid),
             role=_parse_role(content.get("role")),
+            features=features,
         )
         for values in product(*grid.values())
         for chosen in [dict(zip(grid, values, strict=True))]
@@ -520,6 +565,12 @@ def _parse_published(published: Any) -> tuple[float, ...]:
     return tuple(float(total) for total in published)
 
 
+def _parse_features(features: Any) -> str:
+    if features not in FEATURES:
+        raise InvalidSpec(f"features is {features!r}: use one of {', '.join(FEATURES)}.")
+    return str(features)
+
+
 def _parse_role(role: Any) -> Role | None:
     if role is None:
         return None
@@ -529,9 +580,8 @@ def _parse_role(role: Any) -> Role | None:
     return Role(role)
 
 
-def _require_values(policy: str, params: Mapping[str, Any]) -> None:
+def _require_values(policy: str, make: Any, params: Mapping[str, Any]) -> None:
     """Raise an error for values that the policy will not accept, before anything is run."""
-    make = policy_named(policy)
     owner: Any = getattr(make, "__self__", make)
     allowed: Mapping[str, Constraint] = owner.allowed
     for name, given in params.items():

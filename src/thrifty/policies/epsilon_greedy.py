@@ -40,6 +40,7 @@ class EpsilonGreedy(CompiledPolicy):
     """
 
     allowed = {"epsilon": Real(0, 1)}
+    grid = {"epsilon": (0.01, 0.03, 0.1, 0.2)}
     random_purchases = False
     action_draws = kernel.ACTION_DRAWS
     _state: kernel.EpsilonGreedyState

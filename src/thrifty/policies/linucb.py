@@ -40,6 +40,7 @@ class LinUCB(CompiledPolicy):
 
     random_purchases = random_actions = False
     allowed = {"alpha": Real(0), "encoding": ENCODINGS}
+    grid = {"alpha": (0.1, 0.5, 1.0), "encoding": ("ordinal", "one-hot")}
 
     def __init__(
         self,

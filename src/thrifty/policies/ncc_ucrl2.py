@@ -100,6 +100,7 @@ class NCCUCRL2(CompiledPolicy):
         "clip": FLAG,
         "observed_range": FLAG,
     }
+    grid = {"window": (250, 500, 1000), "delta": (0.04, 0.2)}
     amounts = frozenset({"cost_range"})
     random_purchases = False
     action_draws = kernel.ACTION_DRAWS

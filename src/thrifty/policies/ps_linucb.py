@@ -39,6 +39,7 @@ class PSLinUCB(CompiledPolicy):
 
     random_purchases = random_actions = False
     allowed = {"alpha": Real(0), "omega": LENGTH, "delta": Real(0), "encoding": ENCODINGS}
+    grid = {"alpha": (0.3, 0.7), "delta": (0.05, 0.2), "encoding": ("ordinal", "one-hot")}
 
     def __init__(
         self,

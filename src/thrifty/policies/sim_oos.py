@@ -51,6 +51,7 @@ class SimOOS(CompiledPolicy):
     """
 
     allowed = {"delta": Real(0, 1, open=True), "simplex": FLAG}
+    grid = {"delta": (0.1, 0.4, 0.8)}
     reads_price_list = True
     random_purchases = False
     action_draws = kernel.ACTION_DRAWS

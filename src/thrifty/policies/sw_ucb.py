@@ -40,6 +40,7 @@ class SWUCB(CompiledPolicy):
 
     random_purchases = random_actions = False
     allowed = {"alpha": Real(0), "tau": LENGTH}
+    grid = {"alpha": (0.1, 0.3, 0.6), "tau": (100, 300, 1000)}
 
     def __init__(
         self, problem: Problem, *, alpha: float = 0.1, tau: int = 100, seed: Seed = None

@@ -36,6 +36,7 @@ class UCB1(CompiledPolicy):
 
     random_purchases = random_actions = False
     allowed = {"alpha": Real(0)}
+    grid = {"alpha": (0.05, 0.2, 0.6, 1.0, 2.0)}
 
     def __init__(self, problem: Problem, *, alpha: float = 0.6, seed: Seed = None) -> None:
         super().__init__(problem, seed=seed, alpha=alpha)
