@@ -387,6 +387,19 @@ def test_a_folder_is_tuned_and_drawn(called: Called, capsys: pytest.CaptureFixtu
     assert all(Path(path).is_file() for path in drawn)
 
 
+def test_tables_of_many_policies_are_printed_in_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = [f"p{k}" for k in range(16)]
+    entries = tuple(Entry(label, "ucb1") for label in labels)
+    many = Experiment("w/many", "Many", "random", entries, (0, 1))
+    show_regrets([Results(many, table_of(*labels))])
+    shown = capsys.readouterr().out
+    assert "Regret of the worst seed, continued" in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["oracle", *labels[:13]] in lines
+    assert lines.count(labels[13:]) == 1
+    assert lines.count(labels[14:]) == 3
+
+
 def test_tables_of_regret(capsys: pytest.CaptureFixture[str]) -> None:
     both = Experiment(
         "w/both", "Both", "random", (Entry("A-b", "ucb1"), Entry("C", "ucb1")), (0, 1)

@@ -24,6 +24,8 @@ from thrifty.experiments.comparison import (
 from thrifty.experiments.measures import RegretSummary, regret_summaries
 from thrifty.experiments.results import Results
 
+MAX_COLUMNS = 14
+"""Number of policies that fit into the width of a page."""
 Rows = Mapping[str, Mapping[str, RegretSummary]]
 """Summaries by experiment, then by policy."""
 
@@ -66,16 +68,20 @@ def show_regrets(results: Sequence[Results]) -> None:
             lambda row: 100 * row.reached,
         )
     )
-    show(
+    _show_in_parts(
         "Gain of the oracle, and mean regret of each policy",
-        table(["oracle", *headings], np.hstack([gains, regrets])),
+        table,
+        ["oracle", *headings],
+        np.hstack([gains, regrets]),
     )
-    show("Regret of the worst seed", table(headings, worst))
-    show("Share of the oracle's gain, in %", table(headings, shares))
+    _show_in_parts("Regret of the worst seed", table, headings, worst)
+    _show_in_parts("Share of the oracle's gain, in %", table, headings, shares)
     _show_lowest_share(rows, find_leader(results))
-    show(
+    _show_in_parts(
         "Share of the gap between the best action without features and the oracle, in %",
-        table(headings, reached),
+        table,
+        headings,
+        reached,
     )
     if not usual.all():
         others = [name for name, is_usual in zip(rows, usual, strict=True) if not is_usual]
@@ -91,6 +97,18 @@ def show_regrets(results: Sequence[Results]) -> None:
             "Regret is expected regret, equation (6), except for these, where it is realised: "
             f"{', '.join(realised)}."
         )
+
+
+def _show_in_parts(
+    title: str,
+    table: Callable[[Sequence[str], NDArray[np.float64]], Table],
+    headings: Sequence[str],
+    values: NDArray[np.float64],
+) -> None:
+    """Print a table of many policies as several ones, so that each fits a page."""
+    for start in range(0, len(headings), MAX_COLUMNS):
+        part = slice(start, start + MAX_COLUMNS)
+        show(f"{title}, continued" if start else title, table(headings[part], values[:, part]))
 
 
 def _show_lowest_share(rows: Rows, leader: str | None) -> None:
