@@ -57,6 +57,8 @@ class Policy(ABC):
         True if the policy is asked again after each purchase, until it buys nothing more.
     allowed : mapping
         Constraint on the values of each parameter.
+    grid : mapping
+        Values that tuning tries, by parameter.
     amounts : frozenset of str
         Parameters that are amounts of money, such as a budget. They are scaled like costs.
     reads_price_list : bool
@@ -93,6 +95,7 @@ class Policy(ABC):
 
     stepwise: ClassVar[bool] = False
     allowed: ClassVar[Mapping[str, Constraint]] = MappingProxyType({})
+    grid: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     amounts: ClassVar[frozenset[str]] = frozenset()
     reads_price_list: ClassVar[bool] = False
     random_purchases: ClassVar[bool] = True

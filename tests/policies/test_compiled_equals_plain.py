@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import naive
+import naive_attentive
 import naive_scout
 from compiled_policies import COMPILED as COMPILED_POLICIES
 from thrifty.environments import Replay, World, nursery
@@ -29,7 +30,9 @@ DRAWS = {
     "ncc-ucrl2-repaired": 1,
     "scout": 3,
     "sim-oos": 1,
+    "tsrc": 2,
     "uniform": 1,
+    "wtsrc": 2,
 }
 
 SMALL_WORLD = World.random(
@@ -47,6 +50,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ncc-ucrl2-repaired": {"window": 40},
     "ps-linucb": {"omega": 15},
     "sw-ucb": {"tau": 20},
+    "tsrc": {"max_features": 2},
+    "wtsrc": {"window": 15, "encoding": "one-hot"},
 }
 REPAIRED = {
     "unseen": 0.7,
@@ -145,8 +150,10 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "scout": naive_scout.Scout,
         "sim-oos": naive.SimOOS,
         "sw-ucb": naive.SWUCB,
+        "tsrc": naive_attentive.TSRC,
         "ucb1": naive.UCB1,
         "uniform": naive.Uniform,
+        "wtsrc": naive_attentive.WTSRC,
     }
     return twins[name](levels, n_actions, **parameters)
 

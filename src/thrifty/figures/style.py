@@ -33,9 +33,11 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "sim-oos": "#E69F00",
         "epsilon-greedy": "#882255",
         "uniform": "#999999",
+        "tsrc": "#5B3A8C",
+        "wtsrc": "#8C5BB5",
     }
 )
-"""Colour by registered name of the policy: the palette of Okabe and Ito, and six more."""
+"""Colour by registered name of the policy: the palette of Okabe and Ito, and others."""
 
 SPARE = ("#117733", "#999933", "#AA4499", "#44AA99", "#661100")
 """Colours of other policies: P. Tol's muted palette."""

@@ -24,8 +24,10 @@ from thrifty.policies.scout import Scout
 from thrifty.policies.sim_oos import SimOOS
 from thrifty.policies.surveyor import Surveyor
 from thrifty.policies.sw_ucb import SWUCB
+from thrifty.policies.tsrc import TSRC
 from thrifty.policies.ucb1 import UCB1
 from thrifty.policies.uniform import Uniform
+from thrifty.policies.wtsrc import WTSRC
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 
@@ -33,7 +35,9 @@ __all__ = [
     "NCCUCRL2",
     "POLICIES",
     "SWUCB",
+    "TSRC",
     "UCB1",
+    "WTSRC",
     "EpsilonGreedy",
     "LinUCB",
     "Oracle",
@@ -63,8 +67,10 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "sim-oos": SimOOS,
         "surveyor": Surveyor,
         "sw-ucb": SWUCB,
+        "tsrc": TSRC,
         "ucb1": UCB1,
         "uniform": Uniform,
+        "wtsrc": WTSRC,
     }
 )
 """Policies by name. `simulate`, `Agent`, files and the command line use these names."""
