@@ -33,6 +33,7 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "sim-oos": "#E69F00",
         "epsilon-greedy": "#882255",
         "uniform": "#999999",
+        "seq-oos": "#B57A00",
         "tsrc": "#5B3A8C",
         "wtsrc": "#8C5BB5",
     }

@@ -21,6 +21,7 @@ from thrifty.policies.oracle import Oracle
 from thrifty.policies.plan import PlanPolicy
 from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
+from thrifty.policies.seq_oos import SeqOOS
 from thrifty.policies.sim_oos import SimOOS
 from thrifty.policies.surveyor import Surveyor
 from thrifty.policies.sw_ucb import SWUCB
@@ -44,6 +45,7 @@ __all__ = [
     "PSLinUCB",
     "PlanPolicy",
     "Scout",
+    "SeqOOS",
     "SimOOS",
     "Surveyor",
     "Uniform",
@@ -64,6 +66,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "plan": PlanPolicy,
         "ps-linucb": PSLinUCB,
         "scout": Scout,
+        "seq-oos": SeqOOS,
         "sim-oos": SimOOS,
         "surveyor": Surveyor,
         "sw-ucb": SWUCB,
