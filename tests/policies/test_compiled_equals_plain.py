@@ -24,6 +24,8 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 SEEDS = range(20) if COMPILED else range(4)
 ROUNDS = 300 if COMPILED else 120
 DRAWS = {
+    "ada-iltcb": 1,
+    "ada-iltcb-plus": 3,
     "epsilon-greedy": 2,
     "ncc-ucrl2": 1,
     "ncc-ucrl2-published": 1,
@@ -44,6 +46,8 @@ SMALL_WORLD = World.random(
     seed=5,
 )
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "ada-iltcb": {"block": 12, "threshold": 0.05, "interval": 70, "memory": 24},
+    "ada-iltcb-plus": {"block": 9, "threshold": 0.05, "psi": 0.2, "memory": 24},
     "epsilon-greedy": {"epsilon": 0.2},
     "ncc-ucrl2": {"window": 40, "delta": 0.3, "cost_range": 0.05},
     "ncc-ucrl2-published": {"window": 40},
@@ -109,7 +113,7 @@ def world_of(name: str, seed: int) -> Replay:
 
 def made(name: str, replay: Replay, seed: int, **parameters: Any) -> Policy:
     """Make the policy that `simulate` makes."""
-    if name.startswith("ncc"):
+    if name.startswith(("ada", "ncc")):
         parameters["horizon"] = ROUNDS
     if name == "oracle":
         parameters["truth"] = replay.truth
@@ -134,13 +138,15 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         changes = {*replay.reward_changes, *replay.cost_changes}
         costs = np.where(replay.free, 0.0, replay.costs)
         return naive.Oracle(replay.contexts, replay.rewards, costs, levels, changes)
-    if name.startswith("ncc"):
+    if name.startswith(("ada", "ncc")):
         parameters["horizon"] = horizon
     if name == "ncc-ucrl2-published":
         parameters = {"cost_range": 0.05, **published, **parameters}
     if name == "ncc-ucrl2-repaired":
         parameters = {**REPAIRED, **parameters}
     twins: dict[str, Callable[..., naive.Twin]] = {
+        "ada-iltcb": naive_attentive.AdaILTCB,
+        "ada-iltcb-plus": naive_attentive.AdaILTCBPlus,
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,

@@ -33,6 +33,8 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "sim-oos": "#E69F00",
         "epsilon-greedy": "#882255",
         "uniform": "#999999",
+        "ada-iltcb": "#1B6B5A",
+        "ada-iltcb-plus": "#2FA084",
         "seq-oos": "#B57A00",
         "tsrc": "#5B3A8C",
         "wtsrc": "#8C5BB5",

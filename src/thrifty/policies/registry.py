@@ -13,6 +13,8 @@ from typing import Any
 
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.policies.ada_iltcb import AdaILTCB
+from thrifty.policies.ada_iltcb_plus import AdaILTCBPlus
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.epsilon_greedy import EpsilonGreedy
 from thrifty.policies.linucb import LinUCB
@@ -39,6 +41,8 @@ __all__ = [
     "TSRC",
     "UCB1",
     "WTSRC",
+    "AdaILTCB",
+    "AdaILTCBPlus",
     "EpsilonGreedy",
     "LinUCB",
     "Oracle",
@@ -56,6 +60,8 @@ __all__ = [
 
 POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
+        "ada-iltcb": AdaILTCB,
+        "ada-iltcb-plus": AdaILTCBPlus,
         "auto": auto,
         "epsilon-greedy": EpsilonGreedy,
         "linucb": LinUCB,
