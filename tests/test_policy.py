@@ -286,8 +286,8 @@ def test_a_price_list_that_is_none_is_refused(prices: Any) -> None:
     assert_refused(policy, InvalidParameter, "price list", lambda: policy.read_price_list(prices))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "sim-oos"])
-def test_only_sim_oos_is_told_prices(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("-oos")])
+def test_only_sim_oos_and_seq_oos_are_told_prices(name: str) -> None:
     policy = trained(name)
     before = everything_about(policy)
     policy.read_price_list([0.1, 0.2, 0.3])

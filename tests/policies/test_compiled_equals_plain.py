@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import naive
+import naive_attentive
 import naive_dal
 import naive_linears
 import naive_scout
@@ -27,6 +28,8 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 SEEDS = range(20) if COMPILED else range(4)
 ROUNDS = 300 if COMPILED else 120
 DRAWS = {
+    "ada-iltcb": 1,
+    "ada-iltcb-plus": 3,
     "adaptive-ts": 2,
     "bob-sw-linucb": 1,
     "cusum-ucb": 2,
@@ -40,7 +43,9 @@ DRAWS = {
     "particle-learning": 2,
     "scout": 3,
     "sim-oos": 1,
+    "tsrc": 2,
     "uniform": 1,
+    "wtsrc": 2,
 }
 
 SMALL_WORLD = World.random(
@@ -52,6 +57,8 @@ SMALL_WORLD = World.random(
     seed=5,
 )
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "ada-iltcb": {"block": 12, "threshold": 0.05, "interval": 70, "memory": 24},
+    "ada-iltcb-plus": {"block": 9, "threshold": 0.05, "psi": 0.2, "memory": 24},
     "adaptive-ts": {"window": 6, "every": 2, "memory": 8, "bootstraps": 20, "confidence": 0.8},
     "bob-sw-linucb": {"block": 30},
     "cusum-ucb": {"samples": 10, "epsilon": 0.05, "h": 1.3, "exploration": 0.1},
@@ -73,6 +80,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ps-linucb": {"omega": 15},
     "sw-linucb": {"window": 20},
     "sw-ucb": {"tau": 20},
+    "tsrc": {"max_features": 2},
+    "wtsrc": {"window": 15, "encoding": "one-hot"},
 }
 REPAIRED = {
     "unseen": 0.7,
@@ -170,6 +179,8 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "d-linucb": naive_linears.DLinUCB,
         "dlinucb": naive_linears.DynamicLinUCB,
         "dlinucb-ensemble": naive_linears.DynamicEnsemble,
+        "ada-iltcb": naive_attentive.AdaILTCB,
+        "ada-iltcb-plus": naive_attentive.AdaILTCBPlus,
         "epsilon-greedy": naive.EpsilonGreedy,
         "linucb": naive.LinUCB,
         "ncc-ucrl2": naive.NCCUCRL2,
@@ -180,10 +191,12 @@ def twin_of(name: str, replay: Replay, horizon: int, **parameters: Any) -> naive
         "sim-oos": naive.SimOOS,
         "sw-linucb": naive_linears.SWLinUCB,
         "sw-ucb": naive.SWUCB,
+        "tsrc": naive_attentive.TSRC,
         "ucb1": naive.UCB1,
         "uniform": naive.Uniform,
         **naive_dal.TWINS,
         **naive_ucbs.TWINS,
+        "wtsrc": naive_attentive.WTSRC,
     }
     return twins[name](levels, n_actions, **parameters)
 

@@ -48,6 +48,11 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "particle-learning": "#88CCEE",
         "dal-linucb": "#DDCC77",
         "dal-ncc-ucrl2": "#994455",
+        "ada-iltcb": "#1B6B5A",
+        "ada-iltcb-plus": "#2FA084",
+        "seq-oos": "#B57A00",
+        "tsrc": "#5B3A8C",
+        "wtsrc": "#8C5BB5",
     }
 )
 """Colour by registered name of the policy: the palette of Okabe and Ito, and others."""

@@ -13,6 +13,8 @@ from typing import Any
 
 from thrifty.environment import Environment
 from thrifty.errors import InvalidParameter, UnknownName
+from thrifty.policies.ada_iltcb import AdaILTCB
+from thrifty.policies.ada_iltcb_plus import AdaILTCBPlus
 from thrifty.policies.adaptive_ts import AdaptiveTS
 from thrifty.policies.auto import auto, chosen_by_auto
 from thrifty.policies.bob_sw_linucb import BOBSWLinUCB
@@ -35,12 +37,15 @@ from thrifty.policies.particle_learning import ParticleLearning
 from thrifty.policies.plan import PlanPolicy
 from thrifty.policies.ps_linucb import PSLinUCB
 from thrifty.policies.scout import Scout
+from thrifty.policies.seq_oos import SeqOOS
 from thrifty.policies.sim_oos import SimOOS
 from thrifty.policies.surveyor import Surveyor
 from thrifty.policies.sw_linucb import SWLinUCB
 from thrifty.policies.sw_ucb import SWUCB
+from thrifty.policies.tsrc import TSRC
 from thrifty.policies.ucb1 import UCB1
 from thrifty.policies.uniform import Uniform
+from thrifty.policies.wtsrc import WTSRC
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 
@@ -54,7 +59,11 @@ __all__ = [
     "NCCUCRL2",
     "POLICIES",
     "SWUCB",
+    "TSRC",
     "UCB1",
+    "WTSRC",
+    "AdaILTCB",
+    "AdaILTCBPlus",
     "AdaptiveTS",
     "BOBSWLinUCB",
     "DALLinUCB",
@@ -70,6 +79,7 @@ __all__ = [
     "PlanPolicy",
     "SWLinUCB",
     "Scout",
+    "SeqOOS",
     "SimOOS",
     "Surveyor",
     "Uniform",
@@ -80,6 +90,8 @@ __all__ = [
 
 POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
     {
+        "ada-iltcb": AdaILTCB,
+        "ada-iltcb-plus": AdaILTCBPlus,
         "adaptive-ts": AdaptiveTS,
         "auto": auto,
         "bob-sw-linucb": BOBSWLinUCB,
@@ -104,12 +116,15 @@ POLICIES: Mapping[str, Callable[..., Policy]] = MappingProxyType(
         "plan": PlanPolicy,
         "ps-linucb": PSLinUCB,
         "scout": Scout,
+        "seq-oos": SeqOOS,
         "sim-oos": SimOOS,
         "surveyor": Surveyor,
         "sw-linucb": SWLinUCB,
         "sw-ucb": SWUCB,
+        "tsrc": TSRC,
         "ucb1": UCB1,
         "uniform": Uniform,
+        "wtsrc": WTSRC,
     }
 )
 """Policies by name. `simulate`, `Agent`, files and the command line use these names."""

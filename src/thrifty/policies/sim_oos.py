@@ -11,9 +11,8 @@ from thrifty.kernels.ncc.sweep import SWEEP
 from thrifty.kernels.runtime import single_call
 from thrifty.parameters import FLAG, Real
 from thrifty.policies.compiled import CompiledPolicy, require_masks_fit, require_prices
-from thrifty.policies.ties import chances_of_last_maximum, equal_chances
+from thrifty.policies.ties import chances_of_untried_or_last, equal_chances
 from thrifty.problem import Problem
-from thrifty.propensities import one_hot
 from thrifty.rounds import Observation
 from thrifty.seeds import Seed
 
@@ -21,7 +20,7 @@ from thrifty.seeds import Seed
 class SimOOS(CompiledPolicy):
     """Sim-OOS: follow a plan of purchases and actions for an episode, then make a new plan.
 
-    **This is the only policy that gets prices in advance.** It was designed for a fixed price list,
+    **Only this policy and `SeqOOS` get prices in advance.** It was designed for a fixed price list,
     and the paper's authors give it the prices of each round; `play` and `simulate` do the same,
     through `read_price_list`. A list is valid until the next one. Before the first list, the last
     price paid for a feature is used.
@@ -92,10 +91,7 @@ class SimOOS(CompiledPolicy):
             return equal_chances(available)
         values = self._action_values(observation)
         assert values is not None
-        first = int(np.where(available, values, -np.inf).argmax())
-        if np.isinf(values[first]):
-            return one_hot(values.size, first)
-        return chances_of_last_maximum(values, available)
+        return chances_of_untried_or_last(values, available)
 
     def _grow(self) -> None:
         self._state = kernel.grow(self._state)

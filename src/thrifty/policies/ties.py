@@ -42,6 +42,19 @@ def chances_of_last_maximum(values: Floats, available: Bools) -> Floats:
     return one_hot(values.size, int(np.flatnonzero(best)[-1]))
 
 
+def chances_of_untried_or_last(values: Floats, available: Bools) -> Floats:
+    """Return 1 for the first infinite value, or else `chances_of_last_maximum`.
+
+    >>> everything = np.array([True, True, True])
+    >>> chances_of_untried_or_last(np.array([3.0, np.inf, np.inf]), everything).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    first = int(np.where(available, values, -np.inf).argmax())
+    if np.isinf(values[first]):
+        return one_hot(values.size, first)
+    return chances_of_last_maximum(values, available)
+
+
 def _best(values: Floats, available: Bools) -> Bools:
     best: Bools = available & (values == np.where(available, values, -np.inf).max())
     return best
