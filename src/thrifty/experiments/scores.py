@@ -208,6 +208,18 @@ def scores_table(rows: pl.DataFrame, labels: Sequence[str]) -> Scores:
 def world_name(experiment_id: str) -> str:
     """Return the last part of an experiment's id.
 
+    Parameters
+    ----------
+    experiment_id : str
+        Id such as "worlds/xor-of-two".
+
+    Returns
+    -------
+    str
+        Name of the world.
+
+    Examples
+    --------
     >>> world_name("worlds/xor-of-two")
     'xor-of-two'
     """
