@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -114,7 +114,7 @@ def share_below(series: Sequence[float], bootstraps: int, stream: Stream) -> flo
 
 @dataclass
 class Particle:
-    """Statistics and draws of one particle: nu = (c, theta), and eta."""
+    """Statistics of one particle: nu = (c, theta), and eta; and the draws of x . c and theta."""
 
     nu_mean: Floats
     nu_spread: Floats
@@ -122,26 +122,32 @@ class Particle:
     scale: float
     eta_mean: Floats
     eta_spread: Floats
-    nu: Floats
+    constant: float = 0.0
+    theta: Floats = field(default_factory=lambda: np.zeros(0))
     variance: float = 0.0
 
-    def draw_nu(self, stream: Stream) -> None:
+    def draw_variance(self, stream: Stream) -> None:
         self.variance = self.scale / stream.gamma(self.shape)
-        self.nu = drawn(self.nu_mean, self.variance * self.nu_spread, stream)
+
+    def draw_nu(self, x: Floats, stream: Stream) -> None:
+        size = x.size
+        rows = np.vstack([np.append(x, np.zeros(size)), np.eye(2 * size)[size:]])
+        spread = self.variance * rows @ self.nu_spread @ rows.T
+        draw = drawn(rows @ self.nu_mean, spread, np.append(1.0, x), stream)
+        self.constant, self.theta = float(draw[0]), draw[1:]
 
     def prediction(self, x: Floats, step: float) -> tuple[float, float, Floats]:
         """Return mean and variance of the reward, and the gain of the Kalman filter."""
-        c, theta = np.split(self.nu, 2)
-        u = x * theta
+        u = x * self.theta
         spread = self.eta_spread + step * np.eye(x.size)
         variance = self.variance + u @ spread @ u
-        return float(x @ (c + theta * self.eta_mean)), float(variance), spread @ u / variance
+        return float(self.constant + u @ self.eta_mean), float(variance), spread @ u / variance
 
     def move(self, x: Floats, reward: float, step: float, stream: Stream) -> None:
         mean, variance, gain = self.prediction(x, step)
         self.eta_mean = self.eta_mean + gain * (reward - mean)
         self.eta_spread = self.eta_spread + step * np.eye(x.size) - variance * np.outer(gain, gain)
-        z = np.concatenate([x, x * drawn(self.eta_mean, self.eta_spread, stream)])
+        z = np.concatenate([x, x * drawn(self.eta_mean, self.eta_spread, x, stream)])
         precision = np.linalg.inv(self.nu_spread)
         new_precision = precision + np.outer(z, z)
         spread = np.linalg.inv(new_precision)
@@ -151,13 +157,16 @@ class Particle:
         after = mean_then @ new_precision @ mean_then
         self.scale += float(before + reward**2 - after) / 2
         self.nu_mean, self.nu_spread = mean_then, spread
-        self.draw_nu(stream)
+        self.draw_variance(stream)
 
 
-def drawn(mean: Floats, covariance: Floats, stream: Stream) -> Floats:
-    normals = np.array([stream.normal() for _ in mean])
-    drawn: Floats = mean + np.linalg.cholesky(covariance) @ normals
-    return drawn
+def drawn(mean: Floats, covariance: Floats, needed: Floats, stream: Stream) -> Floats:
+    """Draw the entries that are needed; those where `needed` is 0 are multiplied by 0."""
+    seen = np.flatnonzero(needed)
+    normals = np.array([stream.normal() for _ in seen])
+    draw = np.zeros(mean.size)
+    draw[seen] = mean[seen] + np.linalg.cholesky(covariance[np.ix_(seen, seen)]) @ normals
+    return draw
 
 
 class ParticleLearning(AdaptiveTS):
@@ -188,7 +197,6 @@ class ParticleLearning(AdaptiveTS):
             scale=self.noise,
             eta_mean=np.zeros(size),
             eta_spread=np.zeros((size, size)),
-            nu=np.zeros(2 * size),
             variance=self.noise,
         )
 
@@ -218,9 +226,10 @@ class ParticleLearning(AdaptiveTS):
     ) -> None:
         x, particles = self.x(codes), self.particles[action]
         stream = stream_of_update(purpose, sum(self.counts))
-        if self.counts[action] == 0:
-            for particle in particles:
-                particle.draw_nu(stream)
+        for particle in particles:
+            if self.counts[action] == 0:
+                particle.draw_variance(stream)
+            particle.draw_nu(x, stream)
         self.counts[action] += 1
         predicted = [particle.prediction(x, self.step) for particle in particles]
         weights = [

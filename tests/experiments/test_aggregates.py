@@ -71,6 +71,28 @@ def test_the_probability_of_improvement_is_that_of_the_rank_test() -> None:
     assert probability_of_improvement(mine, others) == pytest.approx(np.mean(by_world))
 
 
+def test_aggregates_and_intervals_are_those_of_rliable() -> None:
+    """Numbers of rliable 1.2.0 for these scores; its intervals are from 20,000 resamples.
+
+    The ends of intervals from 20,000 other resamples differ from them by 0.002 at most.
+    """
+    rng = np.random.default_rng(3)
+    mine, others = rng.normal(0.5, 0.4, size=(6, 9)), rng.normal(0.4, 0.5, size=(6, 9))
+    mine[0, 0] = others[0, 3] = 1.5
+    assert probability_of_improvement(mine, others) == pytest.approx(0.5709876543209876)
+    shares = performance_profile(mine, np.array([-0.5, 0.0, 0.5, 1.0]))
+    assert shares == pytest.approx([52 / 54, 50 / 54, 26 / 54, 5 / 54])
+    drawn = draws(6, 9, resamples=20_000)
+    for statistic, value, low, high in (
+        (interquartile_mean, 0.5073791567278775, 0.41618679, 0.60054836),
+        (optimality_gap, 0.5201637203628546, 0.4321913, 0.60861855),
+        (mean_score, 0.5128696616221426, 0.40851342, 0.62402317),
+    ):
+        found = estimate(mine, statistic, drawn)
+        assert found.value == pytest.approx(value)
+        assert (found.low, found.high) == pytest.approx((low, high), abs=0.005)
+
+
 def test_resamples_draw_seeds_within_each_world() -> None:
     drawn = draws(2, 4, resamples=500)
     low, high = np.array([[0.0] * 4, [100.0] * 4]), np.zeros((2, 4))

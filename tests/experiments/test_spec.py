@@ -9,9 +9,11 @@ from experiments.small_experiments import SPEC, written
 from thrifty.environments.families import FAMILIES
 from thrifty.errors import InvalidSpec, UnknownName
 from thrifty.experiments.environments import environment_named
+from thrifty.experiments.makers import maker_of
 from thrifty.experiments.roles import Role
-from thrifty.experiments.single_runs import single_runs
+from thrifty.experiments.single_runs import first_environment, single_runs
 from thrifty.experiments.spec import catalogue, find, find_all, for_choosing, parse_seeds
+from thrifty.policies.registry import make_policy
 from thrifty.theory import recommended_window
 
 GOOD = """
@@ -307,6 +309,14 @@ def test_worlds_have_one_protocol() -> None:
         assert len(sweeping) == (
             0 if world.environment in ("many-features", "xor-among-many") else 2
         )
+
+
+def test_every_policy_of_a_world_can_play_it() -> None:
+    for world in find_all("worlds"):
+        replay = first_environment(world)
+        for entry in world.entries:
+            params = {"horizon": replay.horizon, **entry.params}
+            make_policy(maker_of(entry.policy), replay, 0, params)
 
 
 def test_shared_parameters_are_those_of_the_shuffled_rows() -> None:

@@ -110,7 +110,7 @@ def test_particle_learning_of_constant_coefficients_by_hand() -> None:
 def test_a_particle_takes_the_step_of_a_kalman_filter() -> None:
     # Of an error of 1, half goes to eta: its step and the noise both have a variance of 1.
     particle = naive_dal.ParticleLearning([1], 1).prior(1)
-    particle.nu, particle.variance = np.array([0.0, 1.0]), 1.0
+    particle.theta, particle.variance = np.ones(1), 1.0
     mean, variance, gain = particle.prediction(np.ones(1), 1.0)
     assert (mean, variance, gain.tolist()) == (0.0, 2.0, [0.5])
     particle.move(np.ones(1), 1.0, 1.0, Stream(0.5))

@@ -29,6 +29,9 @@ class ParticleLearning(CompiledPolicy):
     regression, and draws s, c and theta. The action with the largest reward is taken, by the mean
     of a draw of the coefficients from each particle, as in the paper's policy TVTP.
 
+    c and theta are drawn when the next sample comes, and only what it depends on: x . c, and the
+    entries of theta and eta where x is not 0. The distribution is the same, in a fifth of the time.
+
     With walk = 0 the coefficients are constant, and with alpha = 0 too it is `LinUCB` without
     exploration. The variance of x . (c + theta * eta) is that of independent theta and eta. The
     steps are those of the paper by default, and the number of particles is chosen for speed.

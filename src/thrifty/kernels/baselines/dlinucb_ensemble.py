@@ -25,6 +25,7 @@ from thrifty.kernels.shared.linear import (
     encode,
     invert,
     multiply,
+    multiply_symmetric,
     radius_of,
     reset,
     take_from_inverse,
@@ -284,7 +285,7 @@ def _learn(state: DynamicEnsembleState, k: int, a: int, x: Floats, reward: float
         models.radii[k] = _radius(state, models.samples[k])
         models.idle[k] = 0
     if models.ages[k] >= recent.rewards.size:
-        _forget_oldest(state, k)
+        _forget_oldest(state, k, a)
     auditors.counts[k, a] += 1
     add_to_inverse(auditors.inverses[k, a], x)
     add_outer(auditors.matrices[k, a], x, 1.0)
@@ -294,8 +295,11 @@ def _learn(state: DynamicEnsembleState, k: int, a: int, x: Floats, reward: float
 
 
 @jit_inner
-def _forget_oldest(state: DynamicEnsembleState, k: int) -> None:
-    """Remove the sample that leaves the window from the model's auditor."""
+def _forget_oldest(state: DynamicEnsembleState, k: int, next_action: int) -> None:
+    """Remove the sample that leaves the window from the model's auditor.
+
+    The auditor of the next sample's action is fitted with that sample.
+    """
     auditors, recent = state.auditors, state.recent
     place = recent.clock[0] % recent.rewards.size
     a = recent.actions[place]
@@ -307,14 +311,15 @@ def _forget_oldest(state: DynamicEnsembleState, k: int) -> None:
     take_from_inverse(auditors.inverses[k, a], x)
     add_outer(auditors.matrices[k, a], x, -1.0)
     add(auditors.targets[k, a], x, -recent.rewards[place])
-    _fit_auditor(state, k, a)
+    if a != next_action:
+        _fit_auditor(state, k, a)
 
 
 @jit_inner
 def _fit_auditor(state: DynamicEnsembleState, k: int, a: int) -> None:
     """Fit the model's present errors: beta = (S + I)^-1 (c - S theta)."""
     auditors = state.auditors
-    errors = multiply(auditors.matrices[k, a], state.models.thetas[k, a])
+    errors = multiply_symmetric(auditors.matrices[k, a], state.models.thetas[k, a])
     for i in range(errors.size):
         errors[i] = auditors.targets[k, a, i] - errors[i]
     copy(multiply(auditors.inverses[k, a], errors), auditors.betas[k, a])

@@ -29,11 +29,27 @@ def encode(codes: Ints, places: Ints, size: int) -> Floats:
 
 @jit_inner
 def multiply(matrix: Floats, x: Floats) -> Floats:
-    """Return the matrix times x (numba's own dot needs scipy)."""
+    """Return the matrix times x (numba's own dot needs scipy).
+
+    Entries of 0 are left out, because x mostly consists of indicators. Columns come one after
+    another, so that the sums do not wait for each other.
+    """
     out = np.zeros(x.size)
-    for i in range(x.size):
-        for j in range(x.size):
-            out[i] += matrix[i, j] * x[j]
+    for j in range(x.size):
+        if x[j] != 0.0:
+            for i in range(x.size):
+                out[i] += matrix[i, j] * x[j]
+    return out
+
+
+@jit_inner
+def multiply_symmetric(matrix: Floats, x: Floats) -> Floats:
+    """Return the symmetric matrix times x, from its rows, which lie side by side in memory."""
+    out = np.zeros(x.size)
+    for j in range(x.size):
+        if x[j] != 0.0:
+            for i in range(x.size):
+                out[i] += matrix[j, i] * x[j]
     return out
 
 
@@ -64,8 +80,9 @@ def dot(x: Floats, y: Floats) -> float:
 def add_outer(matrix: Floats, x: Floats, weight: float) -> None:
     """Add weight x x' to the matrix in place."""
     for i in range(x.size):
-        for j in range(x.size):
-            matrix[i, j] += weight * x[i] * x[j]
+        if x[i] != 0.0:
+            for j in range(x.size):
+                matrix[i, j] += weight * x[i] * x[j]
 
 
 @jit_inner
@@ -103,10 +120,12 @@ def width_of(inverse: Floats, x: Floats) -> float:
     """Return sqrt(x' A^-1 x)."""
     total = 0.0
     for i in range(x.size):
-        row = 0.0
-        for j in range(x.size):
-            row += inverse[i, j] * x[j]
-        total += x[i] * row
+        if x[i] != 0.0:
+            row = 0.0
+            for j in range(x.size):
+                if x[j] != 0.0:
+                    row += inverse[i, j] * x[j]
+            total += x[i] * row
     return math.sqrt(max(0.0, total))
 
 
@@ -165,34 +184,34 @@ def radius_of(noise: float, dimension: int, samples: int, delta: float) -> float
 
 
 @jit_inner
-def lower_triangle(matrix: Floats) -> Floats:
-    """Return L with L L' = the positive semidefinite matrix, by Cholesky's method.
+def upper_triangle(matrix: Floats) -> Floats:
+    """Return U with U' U = the positive semidefinite matrix, by Cholesky's method.
 
-    A column whose pivot is 0, or less by rounding, is 0.
+    A row whose pivot is 0, or less by rounding, is 0.
     """
     n = matrix.shape[0]
-    lower = np.zeros((n, n))
+    upper = np.zeros((n, n))
+    row = np.empty(n)
     for j in range(n):
-        pivot = matrix[j, j]
+        for i in range(j, n):
+            row[i] = matrix[i, j]
         for k in range(j):
-            pivot -= lower[j, k] * lower[j, k]
-        if pivot > 0.0:
-            root = math.sqrt(pivot)
-            lower[j, j] = root
-            for i in range(j + 1, n):
-                rest = matrix[i, j]
-                for k in range(j):
-                    rest -= lower[i, k] * lower[j, k]
-                lower[i, j] = rest / root
-    return lower
+            factor = upper[k, j]
+            for i in range(n):  # more than needed, but several at a time
+                row[i] -= factor * upper[k, i]
+        if row[j] > 0.0:
+            root = math.sqrt(row[j])
+            for i in range(j, n):
+                upper[j, i] = row[i] / root
+    return upper
 
 
 @jit_inner
 def draw_normal(mean: Floats, spread: Floats, scale: float, stream: Ints, out: Floats) -> None:
     """Write a draw from the normal distribution with this mean and covariance scale^2 spread."""
-    lower = lower_triangle(spread)
+    upper = upper_triangle(spread)
     copy(mean, out)
     for j in range(mean.size):
         z = scale * normal(stream)
         for i in range(j, mean.size):
-            out[i] += lower[i, j] * z
+            out[i] += upper[j, i] * z
