@@ -1,9 +1,9 @@
 """Stated probabilities of decisions, compared with the frequencies of very many decisions.
 
 `python -m benchmarks.propensities` lets every registered policy decide 100,000 times in each of
-several states, and prints the p-value of a chi-square test for each. A line for each policy follows:
-the numbers of its tests and of their cells, the largest error that it states, and the smallest
-p-value. Holm's method bounds the probability of any false alarm in the whole table.
+several states, and prints the p-value of a chi-square test for each. A line per policy follows: the
+numbers of its tests and of their cells, the largest error that it states, and the smallest p-value.
+Holm's method bounds the probability of any false alarm in the whole table.
 """
 
 from __future__ import annotations
