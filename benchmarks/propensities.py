@@ -1,8 +1,9 @@
 """Stated probabilities of decisions, compared with the frequencies of very many decisions.
 
 `python -m benchmarks.propensities` lets every registered policy decide 100,000 times in each of
-several states, and prints the p-value of a chi-square test for each. Holm's method bounds the
-probability of any false alarm in the whole table.
+several states, and prints the p-value of a chi-square test for each. A line per policy follows: the
+numbers of its tests and of their cells, the largest error that it states, and the smallest p-value.
+Holm's method bounds the probability of any false alarm in the whole table.
 """
 
 from __future__ import annotations
@@ -63,8 +64,14 @@ PLAYERS: dict[str, tuple[str, Problem, dict[str, Any]]] = {
 class Row:
     """One state of one policy."""
 
-    name: str
+    policy: str
+    state: str
     result: FrequencyTest
+
+    @property
+    def name(self) -> str:
+        """The policy and the state."""
+        return f"{self.policy}, {self.state}"
 
     def __str__(self) -> str:
         found = self.result
@@ -83,12 +90,26 @@ def main() -> int:
         rows.append(row)
         print(f"[{perf_counter() - start:5.0f} s] {row}", flush=True)
     alarms = holm([row.result.p_value for row in rows], FALSE_ALARMS)
+    print("\n".join(summary(rows)))
     names = [row.name for row, alarm in zip(rows, alarms, strict=True) if alarm]
     print(
         f"{len(rows)} tests of {options.decisions:,} decisions each; rejected: {names or 'none'}."
     )
     print(f"The probability of any false alarm in the table is at most {FALSE_ALARMS:.0%} (Holm).")
     return int(any(alarms))
+
+
+def summary(rows: list[Row]) -> list[str]:
+    """Return a heading, and a line for each policy."""
+    found: dict[str, list[FrequencyTest]] = {}
+    for row in rows:
+        found.setdefault(row.policy, []).append(row.result)
+    return [f"{'policy':38}{'tests':>6}{'cells':>6}{'error':>9}{'smallest p':>12}"] + [
+        f"{policy:38}{len(results):6}{sum(result.n_cells for result in results):6}"
+        f"{max(result.error for result in results):9.0e}"
+        f"{min(result.p_value for result in results):12.4f}"
+        for policy, results in found.items()
+    ]
 
 
 def holm(p_values: list[float], level: float) -> list[bool]:
@@ -124,7 +145,7 @@ def _rows(only: list[str], n_decisions: int) -> Iterator[Row]:
                 found = compare_frequencies(policy, known, reveal, n_decisions)
                 assert found is not None
                 given = ", a value known" if free else ""
-                yield Row(f"{label}, after {rounds} rounds{given}", found)
+                yield Row(label, f"after {rounds} rounds{given}", found)
 
 
 def _train(policy: Policy, tables: RoundTables, rounds: range) -> None:

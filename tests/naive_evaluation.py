@@ -1,5 +1,6 @@
 """Slow and obvious versions of evaluation from logs: a loop over cases."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,3 +69,25 @@ def cell_shares(
         same = [k for k in peers if log.purchase_classes[k] == log.purchase_classes[row]]
         shares.append(len(same) / len(peers) if shown[row] else 0.0)
     return shares
+
+
+def interval(scores: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of a mean: where Hall's quantity is -1.96 and 1.96."""
+    n = len(scores)
+    mean = math.fsum(scores) / n
+    error = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / (n - 1) / n)
+    skewness = math.fsum((score - mean) ** 3 for score in scores) / n**3 / error**3
+
+    def quantity(truth: float) -> float:
+        t = (mean - truth) / error
+        cubic = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27
+        return cubic + skewness / 6
+
+    def where(value: float) -> float:
+        low, high = mean - 100 * error, mean + 100 * error
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if quantity(middle) > value else (low, middle)
+        return low
+
+    return where(1.959964), where(-1.959964)

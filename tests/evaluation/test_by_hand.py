@@ -1,5 +1,6 @@
 """Numbers that a reader can check by hand, and slow twins."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation_logs import FREE, PROBLEM, four_cases, plan_of_test, random_log, two_step_plan
-from naive_evaluation import cell_shares, follow, follow_as_policy, weighted_mean
+from naive_evaluation import cell_shares, follow, follow_as_policy, interval, weighted_mean
 from thrifty.evaluation.doubly_robust import doubly_robust_scores
+from thrifty.evaluation.estimates import GainEstimate, Z
 from thrifty.evaluation.overlap import effective_size
 from thrifty.evaluation.purchase_weights import (
     action_weights,
@@ -64,6 +66,57 @@ def test_means_of_four_cases() -> None:
     assert weighted_scores(gains, weights).mean() == (4 * 9 + 8 * 9) / 4
     assert self_normalised_scores(gains, weights).mean() == 9
     assert effective_size(weights) == 12**2 / 80
+
+
+def test_an_interval_reaches_further_to_the_side_of_rare_values() -> None:
+    """Deviations of -1, -1, -1 and 3: a variance of 12 / 3, and cubes that add up to 24."""
+    estimate = GainEstimate.from_scores(np.array([0.0, 0.0, 0.0, 4.0]))
+    assert (estimate.mean, estimate.error, estimate.skewness) == (1, 1, 24 / 4**3)
+    assert 1 - Z < estimate.low < 1 - Z / 2
+    assert 1 + Z < estimate.high < 1 + 2 * Z
+
+
+def test_an_interval_without_skewness_is_the_usual_one() -> None:
+    estimate = GainEstimate.from_scores(np.array([1.0, 2.0, 3.0]))
+    assert estimate.skewness == 0
+    assert estimate.high - estimate.mean == pytest.approx(Z * estimate.error)
+    assert estimate.mean - estimate.low == pytest.approx(Z * estimate.error)
+
+
+def test_equal_scores_have_an_interval_without_width() -> None:
+    estimate = GainEstimate.from_scores(np.full(5, 0.1))
+    assert estimate.low == pytest.approx(0.1)
+    assert estimate.high == pytest.approx(0.1)
+
+
+def test_a_difference_of_independent_estimates() -> None:
+    """Variances and third moments add up: 9 + 16 and 27 / 2 - 64 / 4."""
+    difference = GainEstimate(5.0, 3.0, 0.5).minus(GainEstimate(1.0, 4.0, 0.25))
+    assert (difference.mean, difference.error) == (4, 5)
+    assert difference.skewness == pytest.approx(-2.5 / 125)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 60), power=st.integers(1, 3))
+def test_intervals_equal_those_of_a_search(seed: int, n: int, power: int) -> None:
+    scores = 7 - np.random.default_rng(seed).exponential(size=n) ** power
+    estimate = GainEstimate.from_scores(scores)
+    low, high = interval(scores.tolist())
+    assert estimate.low == pytest.approx(low, rel=1e-6)
+    assert estimate.high == pytest.approx(high, rel=1e-6)
+    mirrored = GainEstimate.from_scores(-2 * scores)
+    assert mirrored.low == pytest.approx(-2 * high, rel=1e-6)
+
+
+def test_intervals_of_skewed_scores_have_the_truth() -> None:
+    """In 95 %; the usual ones in 93 %. A false alarm once in 10,000 runs."""
+    rng, logs = np.random.default_rng(1), 4_000
+    truth = math.gamma(2.5)
+    estimates = [GainEstimate.from_scores(rng.exponential(size=200) ** 1.5) for _ in range(logs)]
+    inside = [estimate.low < truth < estimate.high for estimate in estimates]
+    usual = [abs(estimate.mean - truth) < Z * estimate.error for estimate in estimates]
+    assert np.mean(inside) > 0.943 - 3.7 * math.sqrt(0.943 * 0.057 / logs)
+    assert np.mean(usual) < 0.94
 
 
 def test_a_perfect_model_leaves_nothing_to_correct() -> None:

@@ -47,9 +47,9 @@ class Files:
         self.columns = as_table(random_log(1, N_CASES))
         write_plan(plan_of_test(), folder / "plan.json")
 
-    def evaluate(self, *options: str, more: str = "") -> tuple[int, str]:
+    def evaluate(self, *options: str, more: str = "", log: str = LOG) -> tuple[int, str]:
         """Write the files, and return exit code and output of the command."""
-        (self.folder / "log.toml").write_text(LOG.format(more=more), encoding="utf-8")
+        (self.folder / "log.toml").write_text(log.format(more=more), encoding="utf-8")
         pl.DataFrame(self.columns).write_csv(self.folder / "log.csv")
         paths = self.folder / "log.csv", self.folder / "plan.json"
         done = thrifty("evaluate", *paths, "--policy", self.folder / "log.toml", *options)
@@ -126,6 +126,16 @@ def test_cases_without_a_reward_are_left_out(files: Files) -> None:
     assert f"1 of {N_CASES} cases have no reward" in shown
 
 
+def test_copies_are_noted_if_no_column_names_the_cases(files: Files) -> None:
+    files.columns = {name: [*values, values[0]] for name, values in files.columns.items()}
+    unnamed = LOG.replace('case = "id"', "")
+    code, shown = files.evaluate(log=unnamed)
+    assert code == 0, shown
+    told = " ".join(shown.split())
+    assert f"2 of {N_CASES + 1} rows are equal to another row" in told
+    assert "appears 2 times" in files.evaluate()[1]
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
@@ -136,6 +146,7 @@ def test_cases_without_a_reward_are_left_out(files: Files) -> None:
         ("buy_probability", -0.1, "case 0 has the probability -0.1 of its purchases"),
         ("buy_probability", None, "case 0 has no probability of its purchases"),
         ("id", 7, "case 7 appears 2 times"),
+        ("id", None, "'id', which names the cases, is empty in row 1 and in 1 of 600 rows"),
         ("reward", 11.0, "the reward 11, outside the declared range from -10 to 10"),
         ("action", "operate", "'operate', which is not an action"),
     ],

@@ -395,6 +395,24 @@ def test_instances_begin_as_often_as_the_paper_says() -> None:
     assert {policy.choose_features().purpose for _ in range(50)} == {0, 1}
 
 
+def test_the_probability_of_an_action_of_master_is_that_of_a_beginning() -> None:
+    """Only the instance that runs has tried action 0, so a new one takes it and the old one not."""
+    policy = MASTER(PROBLEM, horizon=1000, scale=1e9)
+    learn(policy, 0, [0.0] * 3)  # the block of order 2 begins
+    learn(policy, 0, [1.0] * 2)  # in its third round instances of orders 0 and 1 may begin
+    x = 2 * math.log(1000 / 0.05)
+    longest, *shorter = [math.sqrt(x / t) + x / t for t in (4, 1, 2)]
+    first, second = (longest / rho for rho in shorter)
+    bought = policy.propensity(NOTHING, [False])
+    assert bought is not None
+    assert (bought.probability, bought.error) == (1, 0)
+    expected = {1: first, 2: (1 - first) * second, 0: (1 - first) * (1 - second)}
+    assert bought.notes == pytest.approx(expected)
+    acted = [policy.propensity(NOTHING, action, notes=bought.notes) for action in range(2)]
+    stated = [propensity.probability for propensity in acted if propensity is not None]
+    assert stated == pytest.approx([1 - expected[0], expected[0]])
+
+
 def test_an_instance_that_begins_forgets_and_the_longer_one_does_not() -> None:
     policy = MASTER(PROBLEM, scale=1e9)
     learn(policy, 0, [0.0] * 3)  # the block of order 2 begins

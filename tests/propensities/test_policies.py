@@ -1,6 +1,7 @@
 """Probabilities of purchases and actions, first those that can be checked by hand."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -336,6 +337,37 @@ def test_an_agent_need_not_record_probabilities() -> None:
     told = agent.explain(agent.ask())
     assert told["action_propensity"] is None
     assert told["steps"][0]["propensity"] is None
+
+
+def stated_exactness() -> dict[str, tuple[str, str]]:
+    """Return how exact purchases and actions are by name of the policy, as the page says."""
+    page = Path(__file__).parents[2] / "docs" / "propensities.md"
+    _, table = page.read_text(encoding="utf-8").split("## How exact they are")
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    return {name: (row[1], row[2]) for row in rows[1:] for name in row[0].split(", ")}
+
+
+def test_the_page_names_every_policy() -> None:
+    assert set(stated_exactness()) == {*POLICIES, "your own policy"}
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"oracle", "plan", "auto", "scout"}))
+def test_probabilities_are_as_exact_as_the_page_says(name: str) -> None:
+    purchase, action = stated_exactness()[name]
+    for rounds in (0, 35):
+        policy, tables = trained(name, SMALL, rounds)
+        for t in range(3):
+            known = tables.known(t, ())
+            purchased = policy.choose_features(known)
+            bought = policy.propensity(known, purchased)
+            seen = tables.observe(t, purchased, known)
+            assert bought is not None
+            acted = policy.propensity(seen, policy.choose_action(seen), notes=bought.notes)
+            assert acted is not None
+            for said, found in ((purchase, bought), (action, acted)):
+                assert found.error == 0 or said.startswith(("within", "estimated"))
+                assert found.error <= 1e-6 or said.startswith("estimated")
+                assert found.probability == 1 or said != "1"
 
 
 def test_the_tail_of_chi_square() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thrifty.errors import InvalidTable, NoOverlap
-from thrifty.evaluation.estimates import Z
+from thrifty.evaluation.estimates import GainEstimate, Z
 from thrifty.evaluation.logged_cases import Bools, Codes, Floats, LoggedCases
 from thrifty.evaluation.targets import Followed
 
@@ -49,6 +49,8 @@ class Overlap:
         probabilities are right and the log might show every decision of the target.
     covered_error : float
         Standard error of `covered`; nan for a leaf, where it is not known.
+    covered_skewness : float
+        Skewness of `covered`, as large weights are rare.
     """
 
     name: str
@@ -58,11 +60,17 @@ class Overlap:
     effective: float
     covered: float
     covered_error: float
+    covered_skewness: float = 0.0
 
     @property
     def is_covered(self) -> bool:
         """True unless the log clearly lacks some of the target's decisions."""
-        return not self.covered + Z * self.covered_error < MIN_COVERED
+        return not self.most_covered < MIN_COVERED
+
+    @property
+    def most_covered(self) -> float:
+        """Upper end of the 95 % interval of `covered`."""
+        return GainEstimate(self.covered, self.covered_error, self.covered_skewness).high
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON values.
@@ -114,16 +122,16 @@ def measure_overlap(weights: Floats, name: str = "all cases", total: int | None 
     Overlap
         The numbers.
     """
-    n = len(weights)
-    error = float(weights.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    n, covered = len(weights), GainEstimate.from_scores(weights)
     return Overlap(
         name=name,
         cases=n,
         share=n / (total or n),
         matching=int(np.count_nonzero(weights)),
         effective=effective_size(weights),
-        covered=float(weights.mean()),
-        covered_error=error,
+        covered=covered.mean,
+        covered_error=covered.error,
+        covered_skewness=covered.skewness,
     )
 
 
@@ -239,13 +247,12 @@ def overlap_warnings(overlap: Overlap, segments: tuple[Overlap, ...]) -> tuple[s
         Warnings.
     """
     warnings = []
-    margin = Z * overlap.covered_error
-    if overlap.covered + margin < 1:
+    if overlap.most_covered < 1:
         warnings.append(
             f"the log covers {overlap.covered:.1%} of the target's decisions; the others never "
             "happen in it, or their probabilities are too high"
         )
-    if overlap.covered - 1.5 * margin > 1:
+    if overlap.covered - 1.5 * Z * overlap.covered_error > 1:
         warnings.append(
             f"the mean weight is {overlap.covered:.3f} instead of 1, so some logged probabilities "
             "are too low"

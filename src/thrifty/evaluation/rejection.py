@@ -65,8 +65,7 @@ class LearningEvaluation:
     @property
     def difference(self) -> GainEstimate:
         """Gain of the target minus that of the policy that wrote the log, not paired."""
-        own, other = self.estimate, self.current
-        return GainEstimate(own.mean - other.mean, float(np.hypot(own.error, other.error)))
+        return self.estimate.minus(self.current)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but single gains as JSON values.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from thrifty.errors import InvalidTable, UnknownName
 from thrifty.evaluation.logged_cases import Bools, Codes, Floats, Integers, LoggedCases
@@ -82,7 +85,7 @@ class _LogReader:
         settled = np.stack([known for _, known in columns], axis=1)
         codes = np.stack([codes for codes, _ in columns], axis=1)
         each = self._feature_probabilities(settled)
-        actions = self._actions()
+        actions, ids = self._actions(), self._ids()
         return LoggedCases(
             problem=self.problem,
             codes=np.where(settled | self.free, codes, np.int16(-1)).astype(np.int16),
@@ -97,7 +100,7 @@ class _LogReader:
             else self._numbers(self.log.buy_probability, _BUY_REMEDY),
             feature_probabilities=each,
             trajectories=self._sequences(),
-            ids=None if self.log.case is None else self._column(self.log.case, "").to_numpy(),
+            ids=ids,
             notes=tuple(self.notes),
         )
 
@@ -230,6 +233,27 @@ class _LogReader:
             return None
         names = self._column(self.log.sequence, "").cast(pl.String).fill_null("")
         return names.rank("dense").to_numpy().astype(np.int64)
+
+    def _ids(self) -> NDArray[Any] | None:
+        """Return the names of the cases; without them, note rows that look like copies."""
+        if self.log.case is None:
+            copies = int(self.frame.is_duplicated().sum())
+            if copies:
+                self.notes.append(
+                    f"{copies:,} of {self.frame.height:,} rows are equal to another row; if these "
+                    "are copies of the same cases, intervals are too narrow: name the column of "
+                    "the case with [log] case, and cases that appear twice are refused"
+                )
+            return None
+        column = self._column(self.log.case, "")
+        names = normalise(self.log.case, column, self.file.table.missing)
+        if names.null_count():
+            raise InvalidTable(
+                f"column {self.log.case!r}, which names the cases, is empty in row "
+                f"{int(names.is_null().to_numpy().argmax()) + 1} and in {names.null_count():,} of "
+                f"{len(names):,} rows in all: name every case, so that copies can be noticed."
+            )
+        return column.to_numpy()
 
     def _of_feature(self, pattern: str | None, name: str) -> str | None:
         return None if pattern is None else pattern.replace("{feature}", name)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.kernels.baselines import master as kernel
 from thrifty.parameters import Real, Whole
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.problem import Problem
+from thrifty.rounds import Observation, Purchase
 from thrifty.seeds import Seed
 
 
@@ -88,6 +92,16 @@ class MASTER(CompiledPolicy):
             confidence=confidence,
             factor=6 * scale * (math.log2(horizon) + 1) * confidence,
         )
+
+    def _purchase_probabilities(
+        self,
+        known: Observation,  # noqa: ARG002
+        mask: NDArray[np.bool_],  # noqa: ARG002
+    ) -> list[tuple[Purchase, float]]:
+        nothing = np.zeros(self.problem.n_features, np.bool_)
+        *chances, none = kernel.chances_of_shortest(self._steps.argument).tolist()
+        notes = [(1 << m, chance) for m, chance in enumerate(chances)]
+        return [(Purchase.unchecked(nothing, note), p) for note, p in (*notes, (0, none))]
 
     @property
     def restarts(self) -> int:

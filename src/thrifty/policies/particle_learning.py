@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.kernels.baselines import particle_learning as kernel
+from thrifty.kernels.shared.largest_normal import ERROR
 from thrifty.parameters import Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, encoding_of
 from thrifty.policies.linucb import ENCODINGS
@@ -73,6 +74,7 @@ class ParticleLearning(CompiledPolicy):
     grid = {"walk": (0.1, 0.3, 1.0), "noise": (0.1, 1.0)}
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
+    action_error = ERROR
 
     def __init__(
         self,
@@ -110,3 +112,8 @@ class ParticleLearning(CompiledPolicy):
     ) -> Iterable[tuple[Purchase, float]]:
         del known, mask  # the note of a purchase is for the update: no decision depends on it
         return [(Purchase.everything(self.problem), 1.0)]
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        return kernel.action_chances(self._steps.argument, observation.codes, available)

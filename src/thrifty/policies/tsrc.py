@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.kernels.baselines import tsrc as kernel
+from thrifty.kernels.shared.largest_normal import ERROR
 from thrifty.parameters import Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy, encoding_of
 from thrifty.policies.linucb import ENCODINGS
 from thrifty.problem import Problem
+from thrifty.rounds import Observation
 from thrifty.seeds import Seed
 
 
@@ -59,6 +64,7 @@ class TSRC(CompiledPolicy):
     )
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
+    action_error = ERROR
     _state: kernel.TSRCState
 
     def __init__(
@@ -72,6 +78,11 @@ class TSRC(CompiledPolicy):
     ) -> None:
         super().__init__(problem, seed=seed, max_features=max_features, v=v, encoding=encoding)
         self._state = initial_state(problem, max_features, v, encoding, window=0)
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        return kernel.action_chances(self._steps.argument, observation.codes, available)
 
 
 def initial_state(

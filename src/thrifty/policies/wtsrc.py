@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thrifty.kernels.baselines import tsrc as kernel
+from thrifty.kernels.shared.largest_normal import ERROR
 from thrifty.parameters import LENGTH, Optional, Real, Whole
 from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.linucb import ENCODINGS
 from thrifty.policies.tsrc import initial_state
 from thrifty.problem import Problem
+from thrifty.rounds import Observation
 from thrifty.seeds import Seed
 
 
@@ -59,6 +64,7 @@ class WTSRC(CompiledPolicy):
     )
     feature_draws = kernel.FEATURE_DRAWS
     action_draws = kernel.ACTION_DRAWS
+    action_error = ERROR
     _state: kernel.TSRCState
 
     def __init__(
@@ -75,3 +81,8 @@ class WTSRC(CompiledPolicy):
             problem, seed=seed, window=window, max_features=max_features, v=v, encoding=encoding
         )
         self._state = initial_state(problem, max_features, v, encoding, window=window)
+
+    def _action_probabilities(
+        self, observation: Observation, available: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        return kernel.action_chances(self._steps.argument, observation.codes, available)

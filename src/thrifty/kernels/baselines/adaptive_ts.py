@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Bools, Floats, Ints
-from thrifty.kernels.runtime.choice import first_maximum
 from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.shared.grid import on_grid
+from thrifty.kernels.shared.largest_normal import draw_largest, fill_chances
 from thrifty.kernels.shared.linear import (
     add,
     add_outer,
@@ -28,7 +28,7 @@ from thrifty.kernels.shared.linear import (
     multiply,
 )
 from thrifty.kernels.shared.purchases import everything_with_a_draw
-from thrifty.kernels.shared.variates import normal, stream_of, stream_of_purpose, uniform
+from thrifty.kernels.shared.variates import stream_of, stream_of_purpose, uniform
 
 FEATURE_DRAWS = ACTION_DRAWS = 1
 
@@ -93,13 +93,28 @@ def choose_action(
 
     The reward of drawn coefficients, N(theta, alpha^2 A^-1), is normal itself.
     """
-    stream = stream_of(draws[0])
+    means, widths = _draws_of_rewards(state, codes)
+    return draw_largest(means, widths, available, stream_of(draws[0]))
+
+
+@jit_inner
+def _draws_of_rewards(state: AdaptiveTSState, codes: Ints) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of the reward that is drawn for each action."""
     x = encode(codes, state.places, state.thetas.shape[1])
-    values = np.empty(state.taken.size)
-    for a in range(values.size):
-        width = dot(x, multiply(state.inverses[a], x))
-        values[a] = dot(state.thetas[a], x) + state.alpha * math.sqrt(width) * normal(stream)
-    return first_maximum(values, available)
+    means, widths = np.empty(state.taken.size), np.empty(state.taken.size)
+    for a in range(means.size):
+        means[a] = dot(state.thetas[a], x)
+        widths[a] = state.alpha * math.sqrt(dot(x, multiply(state.inverses[a], x)))
+    return means, widths
+
+
+@jit
+def action_chances(state: AdaptiveTSState, codes: Ints, available: Bools) -> Floats:
+    """Return the probability of each action in `choose_action`."""
+    means, widths = _draws_of_rewards(state, codes)
+    chances = np.empty(means.size)
+    fill_chances(means, widths, available, chances)
+    return chances
 
 
 @jit

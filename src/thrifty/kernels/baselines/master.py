@@ -94,6 +94,24 @@ def choose_features(state: MASTERState, known: Ints, draws: Floats, mask: Bools)
     return begin
 
 
+@jit
+def chances_of_shortest(state: MASTERState) -> Floats:
+    """Return the probability of each order of the shortest instance that begins.
+
+    The last entry is the probability that none begins. Actions depend on nothing else in the note.
+    """
+    n = state.order[0]
+    chances = np.zeros(n + 2)
+    left = 1.0
+    for m in range(n + 1):
+        if _may_begin(state, m):
+            begins = min(1.0, _regret(state, 1 << n) / _regret(state, 1 << m))
+            chances[m] = left * begins
+            left -= chances[m]
+    chances[n + 1] = left
+    return chances
+
+
 @jit_inner
 def _begins(state: MASTERState, m: int, begin: int) -> bool:
     """Return True if an instance of this order begins; one of the block's order always does."""

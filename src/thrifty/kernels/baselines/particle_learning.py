@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Bools, Floats, Ints
-from thrifty.kernels.runtime.choice import first_maximum
 from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
+from thrifty.kernels.shared.largest_normal import draw_largest, fill_chances
 from thrifty.kernels.shared.linear import (
     add,
     add_outer,
@@ -33,7 +33,6 @@ from thrifty.kernels.shared.linear import (
 from thrifty.kernels.shared.purchases import everything_with_a_draw
 from thrifty.kernels.shared.variates import (
     gamma,
-    normal,
     stream_of,
     stream_of_purpose,
     uniform,
@@ -96,19 +95,34 @@ def choose_action(
 
     It is normal, with the mean of the particles' means and 1 / P^2 of the sum of their variances.
     """
-    stream = stream_of(draws[0])
+    means, widths = _draws_of_rewards(state, codes)
+    return draw_largest(means, widths, available, stream_of(draws[0]))
+
+
+@jit_inner
+def _draws_of_rewards(state: ParticleLearningState, codes: Ints) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of the reward that is drawn for each action."""
     x = encode(codes, state.places, state.walk_means.shape[2])
     seen = _places_of_entries(x)
     n_particles = state.scales.shape[1]
-    values = np.empty(state.counts.size)
-    for a in range(values.size):
+    means, widths = np.empty(state.counts.size), np.empty(state.counts.size)
+    for a in range(means.size):
         mean = variance = 0.0
         for p in range(n_particles):
             mean += _mean(state, a, p, x, seen)
             variance += _variance(state, a, p, x, seen)
-        width = state.alpha * math.sqrt(variance) / n_particles
-        values[a] = mean / n_particles + width * normal(stream)
-    return first_maximum(values, available)
+        means[a] = mean / n_particles
+        widths[a] = state.alpha * math.sqrt(variance) / n_particles
+    return means, widths
+
+
+@jit
+def action_chances(state: ParticleLearningState, codes: Ints, available: Bools) -> Floats:
+    """Return the probability of each action in `choose_action`."""
+    means, widths = _draws_of_rewards(state, codes)
+    chances = np.empty(means.size)
+    fill_chances(means, widths, available, chances)
+    return chances
 
 
 @jit_inner

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.kernels.runtime.arrays import Bools, Floats, Ints
-from thrifty.kernels.runtime.choice import first_maximum
 from thrifty.kernels.runtime.compilation import jit, jit_inner
 from thrifty.kernels.runtime.steps import STEPS, Steps
 from thrifty.kernels.shared.grid import on_grid
+from thrifty.kernels.shared.largest_normal import draw_largest, fill_chances
 from thrifty.kernels.shared.linear import add, add_to_inverse, copy, dot, encode, multiply
-from thrifty.kernels.shared.variates import beta, normal, stream_of
+from thrifty.kernels.shared.variates import beta, stream_of
 
 FEATURE_DRAWS = ACTION_DRAWS = 1
 PRIOR = 1.0
@@ -94,13 +94,28 @@ def choose_action(
     state: TSRCState, codes: Ints, available: Bools, draws: Floats, purpose: int
 ) -> int:
     """Return the action with the largest draw of c . mu, which is N(c . mean, v^2 c' B^-1 c)."""
-    stream = stream_of(draws[0])
+    means, widths = _draws_of_rewards(state, codes)
+    return draw_largest(means, widths, available, stream_of(draws[0]))
+
+
+@jit_inner
+def _draws_of_rewards(state: TSRCState, codes: Ints) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of the reward that is drawn for each action."""
     x = encode(codes, state.places, state.means.shape[1])
-    values = np.empty(state.means.shape[0])
-    for a in range(values.size):
-        width = math.sqrt(dot(x, multiply(state.inverses[a], x)))
-        values[a] = dot(state.means[a], x) + state.v * width * normal(stream)
-    return first_maximum(values, available)
+    means, widths = np.empty(state.means.shape[0]), np.empty(state.means.shape[0])
+    for a in range(means.size):
+        means[a] = dot(state.means[a], x)
+        widths[a] = state.v * math.sqrt(dot(x, multiply(state.inverses[a], x)))
+    return means, widths
+
+
+@jit
+def action_chances(state: TSRCState, codes: Ints, available: Bools) -> Floats:
+    """Return the probability of each action in `choose_action`."""
+    means, widths = _draws_of_rewards(state, codes)
+    chances = np.empty(means.size)
+    fill_chances(means, widths, available, chances)
+    return chances
 
 
 @jit
