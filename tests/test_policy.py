@@ -233,7 +233,8 @@ def test_an_empty_purchase_is_learnt_from(name: str) -> None:
     assert policy.rounds == 41
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+# seq-oos plans for every partial state, of which there are too many; a test of its own says so.
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "seq-oos"])
 def test_as_many_features_as_a_mask_has_bits_work(name: str) -> None:
     # Scout needs a mask that stands for no set.
     most = 63 if name in ("scout", "auto") else 64
