@@ -19,11 +19,11 @@ from thrifty.errors import DamagedFile, InvalidParameter, InvalidTable, StaleFit
 from thrifty.plans.cases import PastCases
 from thrifty.playing import play
 from thrifty.policies import Surveyor
-from thrifty.policies.surveyor import EXPLORE, FOLLOW
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Run
 from thrifty.surveyor.frequencies import OutcomeCounts
 from thrifty.surveyor.history import History
+from thrifty.surveyor.purposes import EXPLORE, FOLLOW
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -139,7 +139,7 @@ def test_losses_stay_below_a_share_of_what_the_constant_action_gains() -> None:
     policy = Surveyor(SCREENING, max_loss_share=0.05, seed=1)
     run = play(policy, replay_of(drawn_cases(SCREENING, 600, 2, chances=(0.8, 0.8))))
     assert SCREENING.outcomes is not None
-    constant = float(policy._counts.values(SCREENING.outcomes.table).max())
+    constant = float(policy._evidence.counts.values(SCREENING.outcomes.table).max())
     assert constant == pytest.approx(30, abs=6)
     assert policy.max_loss == pytest.approx(0.05 * constant * 600)
     assert policy.ledger.surplus >= -policy.max_loss
@@ -412,10 +412,10 @@ def test_probabilities_of_actions_are_probabilities() -> None:
     rng = np.random.default_rng(1)
     policy, seen = Surveyor(LENDING, seed=1), Observation([0, 0], [0.01, 0.01], purpose=EXPLORE)
     for _ in range(300):
-        policy._counts = OutcomeCounts(2)
+        policy._evidence.counts = OutcomeCounts(2)
         for known in np.eye(2, dtype=np.bool_):
-            policy._counts.add(known, float(rng.integers(0, 50) + rng.random()))
-        values = policy._values(seen)
-        chances = policy._action_chances(seen, values)
+            policy._evidence.counts.add(known, float(rng.integers(0, 50) + rng.random()))
+
+        chances = policy._action_probabilities(seen, np.ones(2, np.bool_))
         assert (chances >= 0).all()
         assert chances.sum() == pytest.approx(1)

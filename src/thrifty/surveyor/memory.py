@@ -143,3 +143,13 @@ class CaseMemory:
         self.size = len(restored.numbers)
         for array, values in zip(self._writable, restored, strict=True):
             array[: self.size] = values
+
+
+def state_form(state: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the types of saved arrays and their shapes, but not how many cases they have."""
+    whole = ("paid", "rounds")
+    return {
+        name: (array.dtype, array.shape if name in whole else array.shape[1:])
+        for name, array in state.items()
+        if not name.startswith("due")
+    }
