@@ -26,7 +26,6 @@ from thrifty.surveyor.explorer import Explorer, is_clear
 from thrifty.surveyor.fit import FitResult, PlanFit
 from thrifty.surveyor.history import History
 from thrifty.surveyor.knowledge import Knowledge
-from thrifty.surveyor.labels import OutcomeTable, planning_problem
 from thrifty.surveyor.learner import FIRST_ROWS, Learner
 from thrifty.surveyor.ledger import Ledger, PlanRecord
 from thrifty.surveyor.loss_guard import LossGuard
@@ -144,17 +143,15 @@ class Surveyor(Policy):
             )
         self.horizon = horizon
         self._span = problem.rewards.span
-        self._table = OutcomeTable.of(problem)
-        planning = planning_problem(problem, self._table)
         amount = None if max_loss is None else max_loss * self._span
-        self._evidence = Evidence(planning, self._table)
+        self._evidence = Evidence(problem)
         self._guard = LossGuard(self._evidence, LossLimit(horizon, amount, max_loss_share))
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
         ceiling = None if budget is None else budget * self._span
         self.account = None if ceiling is None else Account.open(ceiling, horizon=horizon)
         seed_of_fits, is_one_shot = int(self.rng.integers(2**31)), max_steps == 1
-        self._learner = Learner(planning, seed_of_fits, one_purchase=is_one_shot, budget=ceiling)
+        self._learner = Learner(seed_of_fits, one_purchase=is_one_shot, budget=ceiling)
         self._use(None)
         if history is not None:
             self._evidence.add_history(history)
@@ -339,7 +336,7 @@ class Surveyor(Policy):
         spent = sums.get("account")
         self.account = None if spent is None else Account.from_dict(spent)
         self._evidence.restore(sums, state)
-        self._learner.restore(sums, state)
+        self._learner.restore(sums, state, self._evidence.planning)
         learnt = sums["knowledge"]
         self._use(None if learnt is None else Knowledge.from_dict(learnt))
 
@@ -397,8 +394,9 @@ class Surveyor(Policy):
         evidence, is_exploring = self._evidence, observation.purpose == EXPLORE
         if evidence.book.free is None:
             evidence.book.set_free(observation.free)
-        draw = 0.0 if self._table.is_declared else float(self.rng.random())
-        possible = self._table.possible(action, reward, outcome, draw)
+        if evidence.see_reward(action, reward):
+            self._learner.begin_period()
+        possible = evidence.possible(action, reward, self.rounds, outcome)
         money, paid = self.problem.rewards.money(reward), observation.total_cost * self._span
         is_blind = self._beliefs.leaf(observation) is None
         believed, values = (
@@ -408,6 +406,8 @@ class Surveyor(Policy):
         self._guard.count(observation, action, possible, money, self._beliefs)
         evidence.remember(
             observation,
+            action,
+            reward,
             possible,
             self.rounds,
             self._beliefs.chances_of_taking(action, observation),
@@ -445,7 +445,7 @@ class Surveyor(Policy):
             self.rounds,
             self._beliefs.doubted(probabilities),
             self.knowledge.frequencies,
-            self._table.table[action],
+            self._evidence.table.table[action],
             possible,
             reward,
         )

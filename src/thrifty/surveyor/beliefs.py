@@ -87,6 +87,10 @@ class Beliefs:
         values = np.where(available, self.values(observation), -np.inf)
         if observation.purpose != EXPLORE:
             return one_hot(values.size, int(values.argmax()))
+        untried = self.evidence.untried & available
+        if untried.any():
+            even: Floats = untried / untried.sum()
+            return even
         table = self.evidence.table
         probabilities, paid = self.probabilities(observation), observation.total_cost
         gap = self.evidence.blind_gap

@@ -12,11 +12,12 @@ from thrifty.plans.cases import PastCases
 from thrifty.problem import Problem
 from thrifty.rounds import Observation
 from thrifty.surveyor.completion import SMALLEST_CHANCE
-from thrifty.surveyor.frequencies import OutcomeCounts
+from thrifty.surveyor.frequencies import Frequencies, OutcomeCounts
 from thrifty.surveyor.history import History
-from thrifty.surveyor.labels import OutcomeTable
+from thrifty.surveyor.labels import OutcomeTable, planning_problem
 from thrifty.surveyor.memory import CaseMemory
 from thrifty.surveyor.price_book import PriceBook
+from thrifty.surveyor.reward_means import RewardRecord
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -25,6 +26,8 @@ MAX_COMPLETE = MAX_PARTIAL = 6_000
 """Number of cases that are remembered: those in which everything was bought, and the others."""
 COUNTS_KEPT = 20.0
 """Number of cases that the frequencies of outcomes count after a change."""
+GOLDEN = (5**0.5 - 1) / 2
+"""Its multiples are spread evenly in [0, 1) if whole numbers are left out."""
 
 
 class Evidence:
@@ -32,16 +35,18 @@ class Evidence:
 
     Parameters
     ----------
-    planning : Problem
-        The problem with outcomes, and a price for every feature.
-    table : OutcomeTable
-        Its outcomes.
+    problem : Problem
+        The problem of the policy.
 
     Attributes
     ----------
+    table : OutcomeTable
+        The outcomes; without declared ones, whether each action pays its upper or lower bound.
+    planning : Problem
+        The problem with these outcomes, and a price for every feature.
     complete, partial : CaseMemory
         Cases in which everything was bought, and others whose outcome is known.
-    counts : OutcomeCounts
+    counts : Frequencies
         Frequencies of the outcomes.
     book : PriceBook
         Prices paid lately.
@@ -49,15 +54,22 @@ class Evidence:
         Rounds in which a change began, as far as it was noticed.
     """
 
-    def __init__(self, planning: Problem, table: OutcomeTable) -> None:
-        self.table = table
-        self._planning = planning
-        size = planning.n_features, table.n_outcomes, planning.n_actions
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.table = OutcomeTable.of(problem)
+        self.planning = planning_problem(problem, self.table)
+        size = problem.n_features, self.table.n_outcomes, problem.n_actions
         self.complete = CaseMemory(*size, MAX_COMPLETE)
         self.partial = CaseMemory(*size, MAX_PARTIAL)
-        self.counts = OutcomeCounts(table.n_outcomes)
-        self.book = PriceBook(planning)
+        self.book = PriceBook(self.planning)
         self.changes: list[int] = []
+        self._outcomes = OutcomeCounts(self.table.n_outcomes)
+        self._rewards = RewardRecord.of(problem, self.table)
+
+    @property
+    def counts(self) -> Frequencies:
+        """Frequencies of the outcomes."""
+        return self._outcomes if self._rewards is None else self._rewards.means
 
     @property
     def since(self) -> int:
@@ -91,14 +103,75 @@ class Evidence:
         return self.counts.optimistic_values(self.table.table, information)
 
     @property
+    def untried(self) -> Bools:
+        """True for each action that has to be tried before anything is known about it, (A,)."""
+        if self._rewards is None:
+            return np.zeros(self._problem.n_actions, np.bool_)
+        return self._rewards.bounds.untried
+
+    @property
     def blind_gap(self) -> float:
         """How much the best constant action gains more than the second."""
         values = np.sort(self.constant_values)
         return float(values[-1] - values[-2]) if values.size > 1 else 0.0
 
+    def see_reward(self, action: int, reward: float) -> bool:
+        """Move the bounds of an action's rewards, if no outcomes are declared.
+
+        Parameters
+        ----------
+        action : int
+            Action taken.
+        reward : float
+            Its reward in [0, 1].
+
+        Returns
+        -------
+        bool
+            True if outcomes now have other rewards, so that models have to be learnt again.
+        """
+        if self._rewards is None:
+            return False
+        has_moved = self._rewards.bounds.add(action, self._problem.rewards.money(reward))
+        if has_moved:
+            self._use_levels(self._rewards.bounds.levels)
+            self._rewards.means.rescale(self._rewards.bounds.levels)
+            for memory in (self.complete, self.partial):
+                memory.relabel(self.possible)
+        return has_moved
+
+    def _use_levels(self, levels: Floats) -> None:
+        self.table = OutcomeTable.of(self._problem, levels)
+        self.planning = planning_problem(self._problem, self.table)
+
+    def possible(
+        self, action: int, reward: float, number: int, outcome: int | None = None
+    ) -> Bools:
+        """Return the outcomes that are possible after a reward.
+
+        Parameters
+        ----------
+        action : int
+            Action taken.
+        reward : float
+            Its reward in [0, 1].
+        number : int
+            Number of the case, which decides how a reward between two bounds is rounded.
+        outcome : int, optional
+            The outcome, if it was reported.
+
+        Returns
+        -------
+        array of bool, shape (O,)
+            True for each possible outcome.
+        """
+        return self.table.possible(action, reward, outcome, number * GOLDEN % 1)
+
     def remember(
         self,
         observation: Observation,
+        action: int,
+        reward: float,
         possible: Bools,
         number: int,
         chances: Floats,
@@ -112,6 +185,10 @@ class Evidence:
         ----------
         observation : Observation
             What was known when the action was chosen.
+        action : int
+            Action taken.
+        reward : float
+            Its reward in [0, 1].
         possible : array of bool, shape (O,)
             Outcomes that are possible after the reward.
         number : int
@@ -129,17 +206,21 @@ class Evidence:
         is_complete = bool(settled.all()) and not is_selected
         if is_complete or possible.sum() == 1:
             memory = self.complete if is_complete else self.partial
-            memory.add(observation.codes, settled, possible, number, chances)
-        if not possible.all() and (believed is None or not is_selected):
+            memory.add(observation.codes, settled, possible, number, chances, action, reward)
+        if self._rewards is not None:
+            if is_exploring or believed is None:
+                weight = 1 / max(float(chances[action]), SMALLEST_CHANCE)
+                self._rewards.means.add(action, self._problem.rewards.money(reward), weight)
+        elif not possible.all() and (believed is None or not is_selected):
             chance = min(float(chances[tells].sum()), 1.0)
-            self.counts.add(possible, 1 / max(chance, SMALLEST_CHANCE), believed)
+            self._outcomes.add(possible, 1 / max(chance, SMALLEST_CHANCE), believed)
         self.book.add(observation.costs)
 
     def add_history(self, history: PastCases | History) -> None:
         """Take in past cases, which count from -n to -1."""
         if isinstance(history, PastCases):
             history = History.from_past_cases(history)
-        history.require_problem(self._planning)
+        history.require_problem(self.planning)
         self.book.set_free(history.free)
         is_complete, n_possible = history.is_complete, history.possible.sum(axis=1)
         for k in range(history.n_cases):
@@ -148,7 +229,7 @@ class Evidence:
                 number = k - history.n_cases
                 memory.add(history.codes[k], history.settled[k], history.possible[k], number)
             if n_possible[k] == 1:
-                self.counts.add(history.possible[k])
+                self._outcomes.add(history.possible[k])
 
     def begin_period(self, change: int) -> None:
         """Forget most of the frequencies, because the world has changed in this round."""
@@ -158,7 +239,8 @@ class Evidence:
     def sums(self) -> dict[str, Any]:
         """Return everything but the cases and prices, as JSON values."""
         return {
-            "counts": self.counts.to_dict(),
+            "counts": self._outcomes.to_dict(),
+            "rewards": None if self._rewards is None else self._rewards.to_dict(),
             "changes": self.changes,
             "free": None if self.book.free is None else self.book.free.tolist(),
         }
@@ -173,7 +255,10 @@ class Evidence:
 
     def restore(self, sums: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `sums` and `arrays` returned."""
-        self.counts = OutcomeCounts.from_dict(sums["counts"])
+        self._outcomes = OutcomeCounts.from_dict(sums["counts"])
+        if self._rewards is not None:
+            self._rewards.restore(sums["rewards"])
+            self._use_levels(self._rewards.bounds.levels)
         self.changes = sums["changes"]
         if sums["free"] is not None:
             self.book.set_free(np.array(sums["free"], np.bool_))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,73 @@ OPTIMISM = 1.5
 """Standard errors that are added to the value of an action which reveals the outcome."""
 
 
+class Frequencies(ABC):
+    """Frequencies of the outcomes, and how sure they are."""
+
+    @property
+    @abstractmethod
+    def frequencies(self) -> Floats:
+        """The frequencies, (O,)."""
+
+    @property
+    @abstractmethod
+    def n_effective(self) -> float:
+        """Number of cases of equal weight that would tell as much."""
+
+    @abstractmethod
+    def forget(self, kept: float) -> None:
+        """Reduce the counts to those of at most this many cases, because the world has changed."""
+
+    @abstractmethod
+    def optimistic_values(self, rewards: Floats, information: Floats) -> Floats:
+        """Return the values of constant actions, with a bonus for those that reveal more."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+
+    @property
+    def n_rare(self) -> float:
+        """Number of such cases with an outcome other than the most frequent one."""
+        return self.n_effective * (1 - float(self.frequencies.max()))
+
+    def shrunk_frequencies(self, equal: float) -> Floats:
+        """Return the frequencies with more cases that are divided evenly among the outcomes.
+
+        Parameters
+        ----------
+        equal : float
+            Number of these cases.
+
+        Returns
+        -------
+        array of float, shape (O,)
+            Frequencies.
+        """
+        n = self.n_effective + 1  # one is in `frequencies`
+        frequencies = self.frequencies
+        shrunk: Floats = (n * frequencies + equal / frequencies.size) / (n + equal)
+        return shrunk
+
+    def values(self, rewards: Floats) -> Floats:
+        """Return the expected reward of each constant action.
+
+        Parameters
+        ----------
+        rewards : array of float, shape (A, O)
+            Rewards by action and outcome.
+
+        Returns
+        -------
+        array of float, shape (A,)
+            Expected rewards.
+        """
+        values: Floats = rewards @ self.frequencies
+        return values
+
+
 @dataclass
-class OutcomeCounts:
+class OutcomeCounts(Frequencies):
     """Weighted counts of outcomes, and what they say about constant actions.
 
     A case counts one divided by the probability that so much became known about its outcome. Cases
@@ -53,23 +119,6 @@ class OutcomeCounts:
             self._frequencies = self._estimate()
         return self._frequencies
 
-    def shrunk_frequencies(self, equal: float) -> Floats:
-        """Return the frequencies with more cases that are divided evenly among the outcomes.
-
-        Parameters
-        ----------
-        equal : float
-            Number of these cases.
-
-        Returns
-        -------
-        array of float, shape (O,)
-            Frequencies.
-        """
-        n = self.n_effective + 1  # one is in `frequencies`
-        shrunk: Floats = (n * self.frequencies + equal / self.n_outcomes) / (n + equal)
-        return shrunk
-
     def _estimate(self) -> Floats:
         """Return the frequencies by the EM algorithm, which begins with the known outcomes."""
         sets = np.array([*self.weights, (True,) * self.n_outcomes], np.float64)
@@ -87,11 +136,6 @@ class OutcomeCounts:
         """Number of cases of equal weight that would tell as much."""
         total = sum(self.weights.values())
         return total**2 / self.squares if self.squares > 0 else 0.0
-
-    @property
-    def n_rare(self) -> float:
-        """Number of such cases with an outcome other than the most frequent one."""
-        return self.n_effective * (1 - float(self.frequencies.max()))
 
     def add(
         self,
@@ -130,22 +174,6 @@ class OutcomeCounts:
         self.weights = {key: share * weight for key, weight in self.weights.items()}
         self.squares *= share
         self._frequencies = None
-
-    def values(self, rewards: Floats) -> Floats:
-        """Return the expected reward of each constant action.
-
-        Parameters
-        ----------
-        rewards : array of float, shape (A, O)
-            Rewards by action and outcome.
-
-        Returns
-        -------
-        array of float, shape (A,)
-            Expected rewards.
-        """
-        values: Floats = rewards @ self.frequencies
-        return values
 
     def optimistic_values(self, rewards: Floats, information: Floats) -> Floats:
         """Return the values of constant actions, with a bonus for those that reveal more.

@@ -28,8 +28,6 @@ class Learner:
 
     Parameters
     ----------
-    planning : Problem
-        The problem with outcomes, and a price for every feature.
     seed : int
         Random seed of all fits.
     one_purchase : bool
@@ -45,12 +43,10 @@ class Learner:
         Number of fits so far.
     """
 
-    def __init__(
-        self, planning: Problem, seed: int, *, one_purchase: bool, budget: float | None
-    ) -> None:
+    def __init__(self, seed: int, *, one_purchase: bool, budget: float | None) -> None:
         self.due: PlanFit | None = None
         self.n_fits = 0
-        self._planning, self._seed = planning, seed
+        self._seed = seed
         self._one_purchase, self._budget = one_purchase, budget
         self._planned_rows = self._fitted_at = 0
 
@@ -134,8 +130,8 @@ class Learner:
         return PlanFit(
             number=self.n_fits - 1,
             settings=settings,
-            problem=self._planning,
-            free=np.zeros(self._planning.n_features, np.bool_) if free is None else free,
+            problem=evidence.planning,
+            free=np.zeros(evidence.planning.n_features, np.bool_) if free is None else free,
             prices=evidence.book.prices,
             complete=evidence.complete.cases.copy(),
             partial=evidence.partial.cases.copy(),
@@ -156,8 +152,10 @@ class Learner:
         """Return the fit that is due."""
         return {} if self.due is None else self.due.to_state("due")
 
-    def restore(self, sums: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore what `sums` and `arrays` returned."""
+    def restore(
+        self, sums: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], planning: Problem
+    ) -> None:
+        """Restore what `sums` and `arrays` returned, for a problem with outcomes and prices."""
         self._planned_rows, self._fitted_at = sums["planned_rows"], sums["fitted_at"]
         self.n_fits, self._seed = sums["fits"], sums["seed"]
-        self.due = PlanFit.from_state(arrays, "due", self._planning) if sums["is_due"] else None
+        self.due = PlanFit.from_state(arrays, "due", planning) if sums["is_due"] else None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.surveyor.exploration import headroom
-from thrifty.surveyor.frequencies import OutcomeCounts
+from thrifty.surveyor.frequencies import Frequencies
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,7 @@ class LossLimit:
     Examples
     --------
     >>> rewards = np.array([[10.0, -50.0], [0.0, 0.0]])
+    >>> from thrifty.surveyor.frequencies import OutcomeCounts
     >>> counts = OutcomeCounts(2)
     >>> LossLimit(1_000, amount=70.0).allowed(counts, rewards, n_cases=0)
     70.0
@@ -55,12 +56,12 @@ class LossLimit:
         """True unless the default is used."""
         return self.amount is not None or self.share is not None
 
-    def allowed(self, counts: OutcomeCounts, rewards: Floats, n_cases: int) -> float:
+    def allowed(self, counts: Frequencies, rewards: Floats, n_cases: int) -> float:
         """Return the limit.
 
         Parameters
         ----------
-        counts : OutcomeCounts
+        counts : Frequencies
             Frequencies of the outcomes.
         rewards : array of float, shape (A, O)
             Rewards by action and outcome.
