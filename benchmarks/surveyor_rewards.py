@@ -21,6 +21,7 @@ from thrifty.playing import play
 from thrifty.policies import Surveyor
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
+from thrifty.seeds import Seed
 
 NAMES = ("shop", "lending", "triage", "router", "fees")
 REPORTING = range(200, 240)
@@ -43,7 +44,7 @@ class RewardsOnly:
         self.horizon = market.horizon
         self._market = market
 
-    def reset(self, *, seed: int) -> None:
+    def reset(self, *, seed: Seed = None) -> None:
         """Begin with the first case."""
         self._market.reset(seed=seed)
 
