@@ -70,6 +70,18 @@ def test_the_bonus_vanishes_with_the_number_of_rewards() -> None:
     assert bonuses == pytest.approx([15 / np.sqrt(n + 1) for n in (10, 100, 10_000)], rel=0.01)
 
 
+def test_the_error_of_a_distance_is_that_of_both_means() -> None:
+    means = RewardMeans(WINS, LEVELS)
+    for k in range(99):
+        means.add(0, float(10 * (-1) ** k))
+    for k in range(24):
+        means.add(1, float(4 * (k % 2)))
+    # Standard deviations of 10 and 2, in 100 and 25 cases with the one in the middle.
+    assert means.gap_errors(REWARDS, 1) == pytest.approx([np.sqrt(1 + 4 / 25), 0.0], rel=0.01)
+    assert means.plausible(REWARDS, 2.0).tolist() == [True, True]
+    assert means.plausible(REWARDS, 1.0).tolist() == [False, True]
+
+
 def test_saved_sums_are_restored() -> None:
     means, restored = RewardMeans(WINS, LEVELS), RewardMeans(WINS, LEVELS)
     for k in range(5):

@@ -455,7 +455,7 @@ def test_probabilities_of_actions_are_probabilities() -> None:
     rng = np.random.default_rng(1)
     policy, seen = Surveyor(LENDING, seed=1), Observation([0, 0], [0.01, 0.01], purpose=EXPLORE)
     for _ in range(300):
-        policy._evidence._outcomes = counts = OutcomeCounts(2)
+        policy._evidence.outcome_counts = counts = OutcomeCounts(2)
         for known in np.eye(2, dtype=np.bool_):
             counts.add(known, float(rng.integers(0, 50) + rng.random()))
 

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.parameters import Optional, Real, Whole
 from thrifty.plans.cases import PastCases
+from thrifty.plans.files import plan_to_dict
+from thrifty.plans.tree import PlanTree
+from thrifty.policies.plan import PlanConstraint, PlanContent, as_tree, require_same_problem
 from thrifty.policy import Policy
 from thrifty.problem import Problem
 from thrifty.rounds import Observation, Purchase
@@ -32,11 +35,10 @@ from thrifty.surveyor.loss_guard import LossGuard
 from thrifty.surveyor.loss_limit import LossLimit
 from thrifty.surveyor.memory import state_form
 from thrifty.surveyor.plans_in_use import PlansInUse
-from thrifty.surveyor.purchases import everything, is_new, next_of_plan, nothing
-from thrifty.surveyor.purposes import CAUTION, EXPLORE, place_of, purpose_of
+from thrifty.surveyor.purchases import NextPurchase, is_new
+from thrifty.surveyor.purposes import CAUTION, EXPLORE, place_of
 from thrifty.surveyor.reasons import (
     explain_budget,
-    explain_caution,
     explain_exploring,
     explain_following,
     explain_start,
@@ -70,6 +72,9 @@ class Surveyor(Policy):
     max_loss_share : float, optional
         The same as a share of what the best constant action gains, or loses, in the cases so far.
         Exploring then begins slowly. Give either this or `max_loss`.
+    baseline : PlanTree or mapping, optional
+        A plan, or the content of a plan.json. It then takes the place of the best constant action:
+        it is carried out until a better plan is known, and when nothing more may be lost.
     max_steps : int, optional
         1 if a case may have only one purchase. By default there may be any number.
     budget : float, optional
@@ -110,6 +115,7 @@ class Surveyor(Policy):
         "horizon": Whole(1),
         "max_loss": Optional(Real(0)),
         "max_loss_share": Optional(Real(0)),
+        "baseline": Optional(PlanConstraint()),
         "max_steps": Optional(Whole(1, 1)),
         "budget": Optional(Real(0)),
     }
@@ -123,16 +129,19 @@ class Surveyor(Policy):
         horizon: int = 10_000,
         max_loss: float | None = None,
         max_loss_share: float | None = None,
+        baseline: PlanTree | Mapping[str, Any] | None = None,
         max_steps: int | None = None,
         budget: float | None = None,
         seed: Seed = None,
     ) -> None:
+        tree = None if baseline is None else as_tree(baseline)
         super().__init__(
             problem,
             seed=seed,
             horizon=horizon,
             max_loss=max_loss,
             max_loss_share=max_loss_share,
+            baseline=None if tree is None else PlanContent(plan_to_dict(tree)),
             max_steps=max_steps,
             budget=budget,
         )
@@ -141,11 +150,13 @@ class Surveyor(Policy):
                 f"max_loss is {max_loss} and max_loss_share is {max_loss_share}: give one of them, "
                 "because each limits the same loss."
             )
+        if tree is not None:
+            require_same_problem(tree, problem)
         self.horizon = horizon
         self._span = problem.rewards.span
         amount = None if max_loss is None else max_loss * self._span
         self._evidence = Evidence(problem)
-        self._guard = LossGuard(self._evidence, LossLimit(horizon, amount, max_loss_share))
+        self._guard = LossGuard(self._evidence, LossLimit(horizon, amount, max_loss_share), tree)
         self._exploration = Exploration(horizon)
         self._detector = ChangeDetector()
         ceiling = None if budget is None else budget * self._span
@@ -159,16 +170,12 @@ class Surveyor(Policy):
             if n_complete >= FIRST_ROWS:
                 self._learn(search=True)
             self._exploration.skip_first(n_complete)
+            self._guard.add_history()
 
     @property
     def changes(self) -> list[int]:
         """Rounds in which a change began, as far as it was noticed."""
         return self._evidence.changes
-
-    @property
-    def headroom(self) -> float:
-        """What information may still bring per case, in money."""
-        return self._explorer.headroom
 
     @property
     def ledger(self) -> Ledger:
@@ -184,10 +191,11 @@ class Surveyor(Policy):
     def is_cautious(self) -> bool:
         """True if another case might exceed the largest loss.
 
-        Then only the best constant action is taken. By default a plan that is clearly better than
-        nothing is carried out all the same; a limit that was given has no exception.
+        Then only the baseline is carried out: the best constant action, or the plan that is given.
+        By default a plan that is clearly better than nothing may lose a little more.
         """
-        return self._guard.is_reached(self.rounds, is_clear=is_clear(self.knowledge))
+        clearness = 0.0 if self.knowledge is None else self.knowledge.clearness
+        return self._guard.is_reached(self.rounds, clearness)
 
     @property
     def can_explore(self) -> bool:
@@ -235,9 +243,8 @@ class Surveyor(Policy):
             What its `run` returned.
         """
         self._require_due_fit(number)
-        found = FitResult.from_bytes(result)
+        self._apply(FitResult.from_bytes(result))
         self._learner.due = None
-        self._apply(found)
 
     def reasons(
         self, purchase: Purchase, known: Observation | None = None
@@ -265,11 +272,10 @@ class Surveyor(Policy):
 
     def _reasons(self, purchase: Purchase, seen: Observation) -> Callable[[], dict[str, Any]]:
         if purchase.purpose == EXPLORE:
-            spent, more = self._exploration.spent, self.headroom
+            spent, more = self._exploration.spent, self._explorer.headroom
             return partial(explain_exploring, bool(purchase.mask.any()), spent, more)
         if purchase.purpose == CAUTION:
-            loss, more = 0.0 - self.ledger.surplus, self._guard.largest_case_loss
-            return partial(explain_caution, loss, more, self.max_loss)
+            return self._guard.reasons(self.rounds, seen, is_cautious=self.is_cautious)
         if self._plans is None:
             return partial(explain_start, self.rounds)
         tree, steps = self._plans.at(place_of(purchase.purpose))
@@ -303,6 +309,7 @@ class Surveyor(Policy):
             "exploration": self._exploration.to_dict(),
             "detector": self._detector.to_dict(),
             "ledger": self.ledger.to_dict(),
+            "baseline": self._guard.baseline_sums(),
             "account": None if self.account is None else self.account.to_dict(),
             "knowledge": None if self.knowledge is None else self.knowledge.to_dict(),
             **self._evidence.sums(),
@@ -332,53 +339,44 @@ class Surveyor(Policy):
         self.rounds = int(state["rounds"])
         self._exploration = Exploration(**sums["exploration"])
         self._detector = ChangeDetector(**sums["detector"])
-        self._guard.ledger = Ledger.from_dict(sums["ledger"])
         spent = sums.get("account")
         self.account = None if spent is None else Account.from_dict(spent)
         self._evidence.restore(sums, state)
+        self._guard.restore(sums)
         self._learner.restore(sums, state, self._evidence.planning)
         learnt = sums["knowledge"]
         self._use(None if learnt is None else Knowledge.from_dict(learnt))
 
     def _choose_features(self, known: Observation) -> Purchase:
         # Decisions change no state, so that a log of rewards is enough to restore it.
-        if is_new(known):
-            if self.is_cautious:
-                return nothing(known, CAUTION)
-            exploring = everything(known, self._evidence.book)
-            if exploring.mask.any() and self.rng.random() < self.exploring_rate:
-                return exploring
-        if self._plans is None or known.purpose in (EXPLORE, CAUTION):
-            return nothing(known, known.purpose)
-        if known.purpose:
-            return next_of_plan(self._plans, known, known.purpose)
-        place = self._plans.choose(self.account, self.rng.random)
-        return next_of_plan(self._plans, known, purpose_of(place))
+        return self._next_purchase.choose(known, self._rate(known), self.rng.random)
 
     def _purchase_probabilities(
         self, known: Observation, mask: Bools
     ) -> Iterable[tuple[Purchase, float]]:
         del mask  # there are few purchases
-        exploring, explore = everything(known, self._evidence.book), 0.0
-        if is_new(known):
-            if self.is_cautious:
-                return [(nothing(known, CAUTION), 1.0)]
-            if exploring.mask.any():
-                explore = min(1.0, self.exploring_rate)
-        plans = self._plans
-        if plans is None or known.purpose in (EXPLORE, CAUTION):
-            return [(exploring, explore), (nothing(known, known.purpose), 1 - explore)]
-        follow = [(known.purpose, 1.0)]
-        if not known.purpose:
-            follow = [(purpose_of(place), chance) for place, chance in plans.chances(self.account)]
-        going_on = [(next_of_plan(plans, known, z), (1 - explore) * p) for z, p in follow]
-        return [(exploring, explore), *going_on]
+        return self._next_purchase.chances(known, self._rate(known))
+
+    @property
+    def _next_purchase(self) -> NextPurchase:
+        prefers_baseline = self._guard.prefers_baseline(self.knowledge)
+        state = self._plans, self._guard.baseline, prefers_baseline, self.account
+        return NextPurchase(*state, self._evidence.book)
+
+    def _rate(self, known: Observation) -> float | None:
+        """Return how likely a new case is to explore; None if it must not lose anything."""
+        if not is_new(known):
+            return 0.0
+        return None if self.is_cautious else self.exploring_rate
 
     def _action_probabilities(self, observation: Observation, available: Bools) -> Floats:
+        if observation.purpose == CAUTION and self._guard.baseline is None:
+            allowed = available & self._guard.safe_actions(self.rounds)
+            available = allowed if allowed.any() else available
         return self._beliefs.chances(observation, available)
 
     def _choose_action(self, observation: Observation, available: Bools) -> int:
-        chances = self._beliefs.chances(observation, available)
+        chances = self._action_probabilities(observation, available)
         if observation.purpose != EXPLORE:
             return int(chances.argmax())
         return int(self.rng.choice(chances.size, p=chances))
@@ -395,14 +393,13 @@ class Surveyor(Policy):
         if evidence.book.free is None:
             evidence.book.set_free(observation.free)
         if evidence.see_reward(action, reward):
+            self._guard.use_rewards()
             self._learner.begin_period()
         possible = evidence.possible(action, reward, self.rounds, outcome)
         money, paid = self.problem.rewards.money(reward), observation.total_cost * self._span
         is_blind = self._beliefs.leaf(observation) is None
-        believed, values = (
-            self._beliefs.probabilities(observation),
-            self._beliefs.values(observation),
-        )
+        believed = self._beliefs.probabilities(observation)
+        values = self._beliefs.values(observation)
         self._guard.count(observation, action, possible, money, self._beliefs)
         evidence.remember(
             observation,
@@ -414,11 +411,10 @@ class Surveyor(Policy):
             is_exploring=is_exploring,
             believed=None if is_blind else believed,
         )
-        self.ledger.baseline = evidence.best_constant
+        self._guard.compare()
         if is_exploring:
-            self._exploration.add(
-                max(paid - self._spend, 0.0) + float(values.max() - values[action])
-            )
+            lost = float(values.max() - values[action])
+            self._exploration.add(max(paid - self._spend, 0.0) + lost)
         if self.account is not None:
             self.account = self.account.after(paid)
         self._check_plan()
@@ -453,7 +449,7 @@ class Surveyor(Policy):
         if change is None:
             return
         self._evidence.begin_period(change)
-        self.ledger.begin_period()
+        self._guard.begin_period()
         self._exploration.restart(self.rounds)
         self._learner.begin_period()
         self._learn(search=True)
@@ -465,7 +461,7 @@ class Surveyor(Policy):
             rows,
             self._has_plan,
             is_clear(self.knowledge),
-            self.headroom,
+            self._explorer.headroom,
             # Without a plan, or if the limit grows, reaching it only interrupts exploring.
             self.can_explore or not self._has_plan or self._guard.limit.share is not None,
         )
@@ -479,14 +475,13 @@ class Surveyor(Policy):
 
     def _learn(self, *, search: bool) -> None:
         """Fit models again, and with `search` look for another plan; at once, or beside."""
+        is_learning = self._exploration.is_first and self.can_explore
         fit = self._learner.prepare(
             self.rounds,
             self._evidence,
             self.knowledge,
             search=search,
-            accepted=self._guard.accepted(
-                is_learning=self._exploration.is_first and self.can_explore
-            ),
+            accepted=self._guard.accepted(is_learning=is_learning),
             keep_plan=self.ledger.record.is_proved,
         )
         if self.fits_beside:
@@ -503,4 +498,4 @@ class Surveyor(Policy):
         """Carry out these plans from now on."""
         self.knowledge = knowledge
         self._plans = None if knowledge is None else PlansInUse.of(knowledge, self.account)
-        self._beliefs = Beliefs(self._evidence, knowledge, self._plans)
+        self._beliefs = Beliefs(self._evidence, knowledge, self._plans, self._guard.baseline)

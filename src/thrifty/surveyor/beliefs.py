@@ -11,6 +11,7 @@ from thrifty.plans.booster import ModelRule
 from thrifty.plans.tree import ActionRule, Leaf
 from thrifty.propensities import one_hot
 from thrifty.rounds import Observation
+from thrifty.surveyor.baseline import Baseline
 from thrifty.surveyor.evidence import Evidence
 from thrifty.surveyor.knowledge import Knowledge
 from thrifty.surveyor.plans_in_use import PlansInUse
@@ -36,15 +37,20 @@ class Beliefs:
         What was learnt from it.
     plans : PlansInUse or None
         The plans, ready to be followed.
+    baseline : Baseline, optional
+        A given plan that is carried out when nothing more may be lost.
     """
 
     evidence: Evidence
     knowledge: Knowledge | None = None
     plans: PlansInUse | None = None
+    baseline: Baseline | None = None
 
     def leaf(self, observation: Observation) -> Leaf | None:
         """Return the leaf that decides in a case, or None if a constant action is taken."""
-        if self.knowledge is None or self.plans is None or observation.purpose == CAUTION:
+        if observation.purpose == CAUTION:
+            return None if self.baseline is None else self.baseline.leaf(observation)
+        if self.knowledge is None or self.plans is None:
             return None
         if observation.purpose == EXPLORE:
             node = self.knowledge.everything.root
@@ -57,13 +63,14 @@ class Beliefs:
     def probabilities(self, observation: Observation) -> Floats:
         """Return the probabilities of the outcomes in a case, (O,)."""
         knowledge, leaf, counts = self.knowledge, self.leaf(observation), self.evidence.counts
-        if leaf is None or knowledge is None:
+        if leaf is None:
             return counts.frequencies
         if not isinstance(leaf.rule, ModelRule):
-            assert self.plans is not None
+            if knowledge is None or self.plans is None:
+                return counts.frequencies
             return self.plans.leaf_frequencies.get(id(leaf), knowledge.frequencies)
         found: Floats = leaf.rule.probabilities(observation.codes.astype(np.int16)[None])[0]
-        if observation.purpose == EXPLORE:
+        if observation.purpose == EXPLORE and knowledge is not None:
             # A model counts as far as unseen cases confirmed it.
             share = knowledge.confidence
             found = share * found + (1 - share) * counts.frequencies
@@ -75,7 +82,7 @@ class Beliefs:
             informed: Floats = self.evidence.table.table @ self.probabilities(observation)
             return informed
         leaf = self.leaf(observation)
-        if observation.purpose == CAUTION:
+        if leaf is None and observation.purpose == CAUTION:
             return self.evidence.constant_values
         if leaf is None:
             return self.evidence.optimistic_values

@@ -63,13 +63,13 @@ class Evidence:
         self.partial = CaseMemory(*size, MAX_PARTIAL)
         self.book = PriceBook(self.planning)
         self.changes: list[int] = []
-        self._outcomes = OutcomeCounts(self.table.n_outcomes)
+        self.outcome_counts = OutcomeCounts(self.table.n_outcomes)
         self._rewards = RewardRecord.of(problem, self.table)
 
     @property
     def counts(self) -> Frequencies:
         """Frequencies of the outcomes."""
-        return self._outcomes if self._rewards is None else self._rewards.means
+        return self.outcome_counts if self._rewards is None else self._rewards.means
 
     @property
     def since(self) -> int:
@@ -213,7 +213,7 @@ class Evidence:
                 self._rewards.means.add(action, self._problem.rewards.money(reward), weight)
         elif not possible.all() and (believed is None or not is_selected):
             chance = min(float(chances[tells].sum()), 1.0)
-            self._outcomes.add(possible, 1 / max(chance, SMALLEST_CHANCE), believed)
+            self.outcome_counts.add(possible, 1 / max(chance, SMALLEST_CHANCE), believed)
         self.book.add(observation.costs)
 
     def add_history(self, history: PastCases | History) -> None:
@@ -229,7 +229,7 @@ class Evidence:
                 number = k - history.n_cases
                 memory.add(history.codes[k], history.settled[k], history.possible[k], number)
             if n_possible[k] == 1:
-                self._outcomes.add(history.possible[k])
+                self.outcome_counts.add(history.possible[k])
 
     def begin_period(self, change: int) -> None:
         """Forget most of the frequencies, because the world has changed in this round."""
@@ -239,7 +239,7 @@ class Evidence:
     def sums(self) -> dict[str, Any]:
         """Return everything but the cases and prices, as JSON values."""
         return {
-            "counts": self._outcomes.to_dict(),
+            "counts": self.outcome_counts.to_dict(),
             "rewards": None if self._rewards is None else self._rewards.to_dict(),
             "changes": self.changes,
             "free": None if self.book.free is None else self.book.free.tolist(),
@@ -255,7 +255,7 @@ class Evidence:
 
     def restore(self, sums: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `sums` and `arrays` returned."""
-        self._outcomes = OutcomeCounts.from_dict(sums["counts"])
+        self.outcome_counts = OutcomeCounts.from_dict(sums["counts"])
         if self._rewards is not None:
             self._rewards.restore(sums["rewards"])
             self._use_levels(self._rewards.bounds.levels)

@@ -34,6 +34,10 @@ class Frequencies(ABC):
         """Reduce the counts to those of at most this many cases, because the world has changed."""
 
     @abstractmethod
+    def gap_errors(self, rewards: Floats, action: int) -> Floats:
+        """Return the standard error of each constant action's distance to another one, (A,)."""
+
+    @abstractmethod
     def optimistic_values(self, rewards: Floats, information: Floats) -> Floats:
         """Return the values of constant actions, with a bonus for those that reveal more."""
 
@@ -79,6 +83,41 @@ class Frequencies(ABC):
         """
         values: Floats = rewards @ self.frequencies
         return values
+
+    def plausible(self, rewards: Floats, doubt: float) -> NDArray[np.bool_]:
+        """Return which constant actions may be the best one.
+
+        Parameters
+        ----------
+        rewards : array of float, shape (A, O)
+            Rewards by action and outcome.
+        doubt : float
+            Standard errors by which an action must seem worse to be ruled out.
+
+        Returns
+        -------
+        array of bool, shape (A,)
+            True for each action that is not ruled out.
+
+        Examples
+        --------
+        Approving seems to lose 4 per case after three cases, but that may be chance:
+
+        >>> counts = OutcomeCounts(2)
+        >>> for repaid in (True, True, False):
+        ...     counts.add(np.array([repaid, not repaid]))
+        >>> rewards = np.array([[10.0, -40.0], [0.0, 0.0]])
+        >>> (rewards @ counts.frequencies).round(2).tolist()
+        [-8.75, 0.0]
+        >>> counts.plausible(rewards, 2.0).tolist()
+        [True, True]
+        """
+        values = rewards @ self.frequencies
+        best = int(values.argmax())
+        may_be_best: NDArray[np.bool_] = np.asarray(
+            values + doubt * self.gap_errors(rewards, best) >= values[best]
+        )
+        return may_be_best
 
 
 @dataclass
@@ -175,6 +214,26 @@ class OutcomeCounts(Frequencies):
         self.squares *= share
         self._frequencies = None
 
+    def gap_errors(self, rewards: Floats, action: int) -> Floats:
+        """Return the standard error of each constant action's distance to another one.
+
+        Parameters
+        ----------
+        rewards : array of float, shape (A, O)
+            Rewards by action and outcome.
+        action : int
+            The other action.
+
+        Returns
+        -------
+        array of float, shape (A,)
+            Standard errors; 0 for the action itself.
+        """
+        frequencies, gaps = self.frequencies, rewards - rewards[action]
+        variances = gaps**2 @ frequencies - (gaps @ frequencies) ** 2
+        errors: Floats = np.sqrt(np.maximum(variances, 0.0) / (self.n_effective + 1))
+        return errors
+
     def optimistic_values(self, rewards: Floats, information: Floats) -> Floats:
         """Return the values of constant actions, with a bonus for those that reveal more.
 
@@ -194,12 +253,10 @@ class OutcomeCounts(Frequencies):
         array of float, shape (A,)
             Values.
         """
-        frequencies = self.frequencies
-        values = rewards @ frequencies
+        values = rewards @ self.frequencies
         best = int(values.argmax())
-        behind, more = rewards - rewards[best], np.maximum(information - information[best], 0.0)
-        variances = behind**2 @ frequencies - (behind @ frequencies) ** 2
-        errors = np.sqrt(np.maximum(variances, 0.0) / (self.n_effective + 1))
+        more = np.maximum(information - information[best], 0.0)
+        errors = self.gap_errors(rewards, best)
         optimistic: Floats = values + OPTIMISM * more * errors
         return optimistic
 

@@ -56,7 +56,13 @@ class LossLimit:
         """True unless the default is used."""
         return self.amount is not None or self.share is not None
 
-    def allowed(self, counts: Frequencies, rewards: Floats, n_cases: int) -> float:
+    def allowed(
+        self,
+        counts: Frequencies,
+        rewards: Floats,
+        n_cases: int,
+        gain: float | None = None,
+    ) -> float:
         """Return the limit.
 
         Parameters
@@ -67,6 +73,8 @@ class LossLimit:
             Rewards by action and outcome.
         n_cases : int
             Number of cases so far.
+        gain : float, optional
+            Mean gain of a plan that is the baseline.
 
         Returns
         -------
@@ -76,7 +84,8 @@ class LossLimit:
         if self.amount is not None:
             return self.amount
         if self.share is not None:
-            return self.share * abs(float(counts.values(rewards).max())) * n_cases
+            gain = float(counts.values(rewards).max()) if gain is None else gain
+            return self.share * abs(gain) * n_cases
         # A few cases with the same outcome do not prove that there is nothing to gain.
         full = headroom(counts.shrunk_frequencies(EQUAL_CASES), rewards)
         # The headroom seems larger if rare outcomes were seen too often by chance.

@@ -119,12 +119,37 @@ class RewardMeans(Frequencies):
             Values.
         """
         del rewards, information
+        values: Floats = self._means + OPTIMISM * np.sqrt(self._error_squares)
+        return values
+
+    def gap_errors(self, rewards: Floats, action: int) -> Floats:
+        """Return the standard error of each constant action's distance to another one.
+
+        Parameters
+        ----------
+        rewards : array of float, shape (A, O)
+            Rewards by action and outcome; not used, because every reward is the action's own.
+        action : int
+            The other action.
+
+        Returns
+        -------
+        array of float, shape (A,)
+            Standard errors; 0 for the action itself.
+        """
+        del rewards
+        errors: Floats = np.sqrt(self._error_squares + self._error_squares[action])
+        errors[action] = 0.0
+        return errors
+
+    @property
+    def _error_squares(self) -> Floats:
+        """Squared standard errors of the means, (A,)."""
         spread = (self._levels[:, 1] - self._levels[:, 0]) ** 2 / 4
         centred = np.maximum(self._squares - self._totals**2 / np.maximum(self._weights, 1e-12), 0)
-        variances = (centred + spread) / (self._weights + 1)
         counts = self._weights**2 / np.maximum(self._squared_weights, 1e-12)
-        values: Floats = self._means + OPTIMISM * np.sqrt(variances / (counts + 1))
-        return values
+        squares: Floats = (centred + spread) / (self._weights + 1) / (counts + 1)
+        return squares
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sums as JSON values; not the bounds."""
