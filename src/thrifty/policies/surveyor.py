@@ -87,12 +87,8 @@ class Surveyor(Policy):
     ----------
     knowledge : Knowledge or None
         Plans in use, and what they are expected to gain.
-    ledger : Ledger
-        Gains compared with those of the best constant action.
     account : Account or None
         What was spent, compared with the budget.
-    changes : list of int
-        Rounds in which a change began, as far as it was noticed.
 
     Examples
     --------
@@ -179,7 +175,7 @@ class Surveyor(Policy):
 
     @property
     def ledger(self) -> Ledger:
-        """Gains compared with those of the best constant action."""
+        """Gains compared with those of the best constant action, or of a given plan."""
         return self._guard.ledger
 
     @property
@@ -367,7 +363,9 @@ class Surveyor(Policy):
         """Return how likely a new case is to explore; None if it must not lose anything."""
         if not is_new(known):
             return 0.0
-        return None if self.is_cautious else self.exploring_rate
+        if self._first_rates is None:  # kept until something is learnt
+            self._first_rates = (None if self.is_cautious else self.exploring_rate,)
+        return self._first_rates[0]
 
     def _action_probabilities(self, observation: Observation, available: Bools) -> Floats:
         if observation.purpose == CAUTION and self._guard.baseline is None:
@@ -389,6 +387,7 @@ class Surveyor(Policy):
     def _update(
         self, observation: Observation, action: int, reward: float, outcome: int | None
     ) -> None:
+        self._first_rates = None
         evidence, is_exploring = self._evidence, observation.purpose == EXPLORE
         if evidence.book.free is None:
             evidence.book.set_free(observation.free)
@@ -455,7 +454,7 @@ class Surveyor(Policy):
         self._learn(search=True)
 
     def _learn_if_due(self) -> None:
-        rows = self._evidence.n_rows
+        rows, can_explore = self._evidence.n_rows, self.can_explore
         has_ended = self._exploration.advance(
             self.rounds,
             rows,
@@ -463,11 +462,11 @@ class Surveyor(Policy):
             is_clear(self.knowledge),
             self._explorer.headroom,
             # Without a plan, or if the limit grows, reaching it only interrupts exploring.
-            self.can_explore or not self._has_plan or self._guard.limit.share is not None,
+            can_explore or not self._has_plan or self._guard.limit.share is not None,
         )
         if self._learner.due is not None:
             return
-        is_stopped = has_ended or not self.can_explore
+        is_stopped = has_ended or not can_explore
         if self._learner.needs_plan(rows, has_plan=self._has_plan, is_stopped=is_stopped):
             self._learn(search=True)
         elif self.knowledge is not None and self._learner.needs_models(self.rounds):
@@ -496,6 +495,6 @@ class Surveyor(Policy):
 
     def _use(self, knowledge: Knowledge | None) -> None:
         """Carry out these plans from now on."""
-        self.knowledge = knowledge
+        self.knowledge, self._first_rates = knowledge, None
         self._plans = None if knowledge is None else PlansInUse.of(knowledge, self.account)
         self._beliefs = Beliefs(self._evidence, knowledge, self._plans, self._guard.baseline)

@@ -262,6 +262,6 @@ class Evidence:
         self.changes = sums["changes"]
         if sums["free"] is not None:
             self.book.set_free(np.array(sums["free"], np.bool_))
-        self.book.paid = arrays["paid"].copy()
+        self.book.set_paid(arrays["paid"].copy())
         self.complete.set_state(arrays, "complete")
         self.partial.set_state(arrays, "partial")
