@@ -159,6 +159,7 @@ class Surveyor(Policy):
         self.account = None if ceiling is None else Account.open(ceiling, horizon=horizon)
         seed_of_fits, is_one_shot = int(self.rng.integers(2**31)), max_steps == 1
         self._learner = Learner(seed_of_fits, one_purchase=is_one_shot, budget=ceiling)
+        self._first_rates: tuple[float | None] | None = None
         self._use(None)
         if history is not None:
             self._evidence.add_history(history)
@@ -495,6 +496,7 @@ class Surveyor(Policy):
 
     def _use(self, knowledge: Knowledge | None) -> None:
         """Carry out these plans from now on."""
-        self.knowledge, self._first_rates = knowledge, None
+        self.knowledge = knowledge
+        self._first_rates = None
         self._plans = None if knowledge is None else PlansInUse.of(knowledge, self.account)
         self._beliefs = Beliefs(self._evidence, knowledge, self._plans, self._guard.baseline)
