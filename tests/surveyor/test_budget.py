@@ -15,11 +15,11 @@ from thrifty.environments.past_cases import replay_of
 from thrifty.errors import InvalidParameter
 from thrifty.playing import play
 from thrifty.policies import Surveyor
-from thrifty.policies.surveyor import FOLLOW, FOLLOW_CHEAPER
 from thrifty.rounds import Observation, Purchase
 from thrifty.surveyor.budget import Account, CheaperPlans
 from thrifty.surveyor.knowledge import Knowledge, learn_plans, refit_models
 from thrifty.surveyor.partial_bank import PartialCases
+from thrifty.surveyor.purposes import FOLLOW, FOLLOW_CHEAPER
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",

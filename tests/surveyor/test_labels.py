@@ -54,6 +54,19 @@ def test_without_declared_outcomes_each_action_succeeds_or_not() -> None:
     assert not table.is_declared
 
 
+def test_actions_pay_their_own_bounds() -> None:
+    lending = Problem.anonymous((2,), n_actions=2)
+    table = OutcomeTable.of(lending, np.array([[0.25, 0.25], [0.0, 0.5]]))
+    assert table.table.tolist() == [[0.25] * 4, [0.0, 0.5, 0.0, 0.5]]
+    assert table.tells.tolist() == [False, True]
+    # The first action always pays the same, so it counts as paying its upper bound.
+    assert table.possible(1, 0.5, None, 0.99).tolist() == [False, False, False, True]
+    assert table.possible(1, 0.0, None, 0.0).tolist() == [False, False, True, False]
+    assert table.possible(1, 0.2, None, 0.39).tolist() == [False, False, False, True]
+    assert table.possible(1, 0.2, None, 0.41).tolist() == [False, False, True, False]
+    assert table.possible(0, 0.25, None, 0.5).all()
+
+
 def test_of_many_actions_one_succeeds() -> None:
     table = OutcomeTable.of(Problem.anonymous((2,), n_actions=4))
     np.testing.assert_array_equal(table.table, np.eye(4))

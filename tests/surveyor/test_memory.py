@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from thrifty.surveyor.memory import CaseMemory
 
@@ -40,7 +41,7 @@ def test_the_latest_cases_are_kept_in_order(n: int, capacity: int) -> None:
 def test_a_restored_memory_goes_on_like_the_one_that_was_saved() -> None:
     first, second = filled(13), filled(3)
     state = first.get_state("cases")
-    names = ("codes", "settled", "possible", "numbers", "chances")
+    names = ("codes", "settled", "possible", "numbers", "chances", "actions", "rewards")
     assert set(state) == {f"cases_{name}" for name in names}
     second.set_state(state, "cases")
     for memory in (first, second):
@@ -49,6 +50,21 @@ def test_a_restored_memory_goes_on_like_the_one_that_was_saved() -> None:
     for name, array in second.get_state("cases").items():
         np.testing.assert_array_equal(array, first.get_state("cases")[name])
     assert state["cases_numbers"][-1] == 12  # a copy, which later cases do not change
+
+
+def test_outcomes_are_found_again_from_actions_rewards_and_numbers() -> None:
+    memory, every = CaseMemory(1, 3, 2, 8), np.ones(3, np.bool_)
+    for k in range(3):
+        memory.add(np.array([k]), np.array([True]), every, k, action=k % 2, reward=k / 4)
+    told = []
+
+    def possible(action: int, reward: float, number: int) -> NDArray[np.bool_]:
+        told.append((action, reward, number))
+        return np.asarray(np.arange(3) == number)
+
+    memory.relabel(possible)
+    assert told == [(0, 0.0, 0), (1, 0.25, 1), (0, 0.5, 2)]
+    np.testing.assert_array_equal(memory.cases.possible, np.eye(3, dtype=np.bool_))
 
 
 def test_cases_since_a_number() -> None:

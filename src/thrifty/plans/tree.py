@@ -192,7 +192,7 @@ class PlanTree:
         """The leaves, those of low values first."""
         return tuple(node for node in walk(self.root) if isinstance(node, Leaf))
 
-    @property
+    @cached_property
     def used(self) -> LookSet:
         """Every look that the plan buys in some case."""
         return tuple(sorted({k for node in walk(self.root) for k in node.looks}))

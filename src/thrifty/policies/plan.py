@@ -30,13 +30,15 @@ class PlanContent(dict[str, Any]):
 
 
 @dataclass(frozen=True)
-class _PlanConstraint:
+class PlanConstraint:
     """Accepts the content of a plan that was read and checked."""
 
     def accepts(self, value: Any) -> bool:
+        """Return True for the content of a plan."""
         return isinstance(value, PlanContent)
 
     def convert(self, value: Any) -> Any:
+        """Return the content as it is."""
         return value
 
     def __str__(self) -> str:
@@ -74,7 +76,7 @@ class PlanPolicy(Policy):
 
     stepwise = True
     random_purchases = random_actions = False
-    allowed = {"plan": _PlanConstraint()}
+    allowed = {"plan": PlanConstraint()}
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class PlanPolicy(Policy):
         plan: PlanTree | Mapping[str, Any] | None = None,
         seed: Seed = None,
     ) -> None:
-        tree = _as_tree(plan)
+        tree = as_tree(plan)
         super().__init__(problem, seed=seed, plan=PlanContent(plan_to_dict(tree)))
         require_same_problem(tree, problem)
         self.tree = tree
@@ -163,7 +165,8 @@ class PlanPolicy(Policy):
         pass
 
 
-def _as_tree(plan: Any) -> PlanTree:
+def as_tree(plan: Any) -> PlanTree:
+    """Return a plan that is given as a tree, or as the content of a plan.json."""
     if isinstance(plan, PlanTree):
         return plan
     if isinstance(plan, Mapping):

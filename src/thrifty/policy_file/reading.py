@@ -22,6 +22,7 @@ from thrifty.plans.tree import PlanTree
 from thrifty.policies import policy_named
 from thrifty.policies.registry import require_parameters
 from thrifty.policy_factory import require_history_use
+from thrifty.policy_file.baselines import with_baseline
 from thrifty.policy_file.error_messages import describe_error
 from thrifty.policy_file.histories import chosen_policy, learnt_agent, read_policy_history
 from thrifty.policy_file.model import (
@@ -296,7 +297,8 @@ def build_spec(
             else planned_free(file, plan)
         )
         agent = _read_agent(own.agent, folder)
-        policy, parameters = chosen_policy(own, problem, free, agent)
+        policy, chosen = chosen_policy(own, problem, free, agent)
+        parameters = with_baseline(chosen, folder)
         history = read_policy_history(file, problem, free, folder)
         if history is not None:
             agent = learnt_agent(policy, problem, own.seed, parameters, history, notify)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.plans.cases import Bools, PastCases
-from thrifty.problem import Problem
+from thrifty.problem import Outcomes, Problem
 from thrifty.surveyor.completion import complete_cases
 from thrifty.surveyor.knowledge import Knowledge, learn_plans, refit_models
 from thrifty.surveyor.labels import OutcomeTable
@@ -204,6 +204,7 @@ class PlanFit:
             "settings": self.settings._asdict(),
             "free": self.free.tolist(),
             "prices": dict(self.prices),
+            "rewards": OutcomeTable.of(self.problem).table.tolist(),
             "knowledge": None if self.knowledge is None else self.knowledge.to_dict(),
         }
         return {
@@ -216,8 +217,9 @@ class PlanFit:
     def from_state(
         cls, state: Mapping[str, NDArray[Any]], prefix: str, problem: Problem
     ) -> PlanFit:
-        """Return the fit that `to_state` described, for the same problem."""
+        """Return the fit that `to_state` described, for a problem with the same outcomes."""
         plain = json.loads(state[prefix].tobytes())
+        problem = _with_rewards(problem, np.array(plain["rewards"]))
         learnt = plain["knowledge"]
         return cls(
             number=plain["number"],
@@ -229,3 +231,16 @@ class PlanFit:
             partial=KeptCases.from_state(state, f"{prefix}_partial"),
             knowledge=None if learnt is None else Knowledge.from_dict(learnt),
         )
+
+
+def _with_rewards(problem: Problem, rewards: NDArray[np.float64]) -> Problem:
+    """Return the problem with other rewards; those of undeclared outcomes move while learning."""
+    assert problem.outcomes is not None
+    names, actions = problem.outcomes.names, problem.actions
+    table = {
+        action: dict(zip(names, row, strict=True))
+        for action, row in zip(actions, rewards.tolist(), strict=True)
+    }
+    return Problem(
+        problem.features, actions, Outcomes(names, table), problem.prices, problem.rewards
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,112 @@ OPTIMISM = 1.5
 """Standard errors that are added to the value of an action which reveals the outcome."""
 
 
+class Frequencies(ABC):
+    """Frequencies of the outcomes, and how sure they are."""
+
+    @property
+    @abstractmethod
+    def frequencies(self) -> Floats:
+        """The frequencies, (O,)."""
+
+    @property
+    @abstractmethod
+    def n_effective(self) -> float:
+        """Number of cases of equal weight that would tell as much."""
+
+    @abstractmethod
+    def forget(self, kept: float) -> None:
+        """Reduce the counts to those of at most this many cases, because the world has changed."""
+
+    @abstractmethod
+    def gap_errors(self, rewards: Floats, action: int) -> Floats:
+        """Return the standard error of each constant action's distance to another one, (A,)."""
+
+    @abstractmethod
+    def optimistic_values(self, rewards: Floats, information: Floats) -> Floats:
+        """Return the values of constant actions, with a bonus for those that reveal more."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+
+    @property
+    def n_rare(self) -> float:
+        """Number of such cases with an outcome other than the most frequent one."""
+        return self.n_effective * (1 - float(self.frequencies.max()))
+
+    def shrunk_frequencies(self, equal: float) -> Floats:
+        """Return the frequencies with more cases that are divided evenly among the outcomes.
+
+        Parameters
+        ----------
+        equal : float
+            Number of these cases.
+
+        Returns
+        -------
+        array of float, shape (O,)
+            Frequencies.
+        """
+        n = self.n_effective + 1  # one is in `frequencies`
+        frequencies = self.frequencies
+        shrunk: Floats = (n * frequencies + equal / frequencies.size) / (n + equal)
+        return shrunk
+
+    def values(self, rewards: Floats) -> Floats:
+        """Return the expected reward of each constant action.
+
+        Parameters
+        ----------
+        rewards : array of float, shape (A, O)
+            Rewards by action and outcome.
+
+        Returns
+        -------
+        array of float, shape (A,)
+            Expected rewards.
+        """
+        values: Floats = rewards @ self.frequencies
+        return values
+
+    def plausible(self, rewards: Floats, doubt: float) -> NDArray[np.bool_]:
+        """Return which constant actions may be the best one.
+
+        Parameters
+        ----------
+        rewards : array of float, shape (A, O)
+            Rewards by action and outcome.
+        doubt : float
+            Standard errors by which an action must seem worse to be ruled out.
+
+        Returns
+        -------
+        array of bool, shape (A,)
+            True for each action that is not ruled out.
+
+        Examples
+        --------
+        Approving seems to lose 4 per case after three cases, but that may be chance:
+
+        >>> counts = OutcomeCounts(2)
+        >>> for repaid in (True, True, False):
+        ...     counts.add(np.array([repaid, not repaid]))
+        >>> rewards = np.array([[10.0, -40.0], [0.0, 0.0]])
+        >>> (rewards @ counts.frequencies).round(2).tolist()
+        [-8.75, 0.0]
+        >>> counts.plausible(rewards, 2.0).tolist()
+        [True, True]
+        """
+        values = rewards @ self.frequencies
+        best = int(values.argmax())
+        may_be_best: NDArray[np.bool_] = np.asarray(
+            values + doubt * self.gap_errors(rewards, best) >= values[best]
+        )
+        return may_be_best
+
+
 @dataclass
-class OutcomeCounts:
+class OutcomeCounts(Frequencies):
     """Weighted counts of outcomes, and what they say about constant actions.
 
     A case counts one divided by the probability that so much became known about its outcome. Cases
@@ -53,23 +158,6 @@ class OutcomeCounts:
             self._frequencies = self._estimate()
         return self._frequencies
 
-    def shrunk_frequencies(self, equal: float) -> Floats:
-        """Return the frequencies with more cases that are divided evenly among the outcomes.
-
-        Parameters
-        ----------
-        equal : float
-            Number of these cases.
-
-        Returns
-        -------
-        array of float, shape (O,)
-            Frequencies.
-        """
-        n = self.n_effective + 1  # one is in `frequencies`
-        shrunk: Floats = (n * self.frequencies + equal / self.n_outcomes) / (n + equal)
-        return shrunk
-
     def _estimate(self) -> Floats:
         """Return the frequencies by the EM algorithm, which begins with the known outcomes."""
         sets = np.array([*self.weights, (True,) * self.n_outcomes], np.float64)
@@ -87,11 +175,6 @@ class OutcomeCounts:
         """Number of cases of equal weight that would tell as much."""
         total = sum(self.weights.values())
         return total**2 / self.squares if self.squares > 0 else 0.0
-
-    @property
-    def n_rare(self) -> float:
-        """Number of such cases with an outcome other than the most frequent one."""
-        return self.n_effective * (1 - float(self.frequencies.max()))
 
     def add(
         self,
@@ -131,21 +214,25 @@ class OutcomeCounts:
         self.squares *= share
         self._frequencies = None
 
-    def values(self, rewards: Floats) -> Floats:
-        """Return the expected reward of each constant action.
+    def gap_errors(self, rewards: Floats, action: int) -> Floats:
+        """Return the standard error of each constant action's distance to another one.
 
         Parameters
         ----------
         rewards : array of float, shape (A, O)
             Rewards by action and outcome.
+        action : int
+            The other action.
 
         Returns
         -------
         array of float, shape (A,)
-            Expected rewards.
+            Standard errors; 0 for the action itself.
         """
-        values: Floats = rewards @ self.frequencies
-        return values
+        frequencies, gaps = self.frequencies, rewards - rewards[action]
+        variances = gaps**2 @ frequencies - (gaps @ frequencies) ** 2
+        errors: Floats = np.sqrt(np.maximum(variances, 0.0) / (self.n_effective + 1))
+        return errors
 
     def optimistic_values(self, rewards: Floats, information: Floats) -> Floats:
         """Return the values of constant actions, with a bonus for those that reveal more.
@@ -166,12 +253,10 @@ class OutcomeCounts:
         array of float, shape (A,)
             Values.
         """
-        frequencies = self.frequencies
-        values = rewards @ frequencies
+        values = rewards @ self.frequencies
         best = int(values.argmax())
-        behind, more = rewards - rewards[best], np.maximum(information - information[best], 0.0)
-        variances = behind**2 @ frequencies - (behind @ frequencies) ** 2
-        errors = np.sqrt(np.maximum(variances, 0.0) / (self.n_effective + 1))
+        more = np.maximum(information - information[best], 0.0)
+        errors = self.gap_errors(rewards, best)
         optimistic: Floats = values + OPTIMISM * more * errors
         return optimistic
 

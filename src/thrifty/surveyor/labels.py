@@ -31,8 +31,8 @@ class OutcomeTable:
     scale : RewardRange
         Range of rewards.
     is_declared : bool
-        False if the problem declares no outcomes. An outcome then says which actions would succeed,
-        and a reward between the ends of the range is rounded at random to one of them.
+        False if the problem declares no outcomes. An outcome then says which actions would pay
+        their upper bound, and a reward between the bounds is rounded at random to one of them.
     """
 
     outcomes: Outcomes
@@ -40,13 +40,16 @@ class OutcomeTable:
     is_declared: bool
 
     @classmethod
-    def of(cls, problem: Problem) -> OutcomeTable:
+    def of(cls, problem: Problem, levels: Floats | None = None) -> OutcomeTable:
         """Return the outcomes of a problem; without declared ones, those of success and failure.
 
         Parameters
         ----------
         problem : Problem
             The problem.
+        levels : array of float, shape (A, 2), optional
+            Lower and upper bound of each action's rewards in money, used if the problem declares no
+            outcomes; by default the ends of the range of rewards.
 
         Returns
         -------
@@ -67,11 +70,9 @@ class OutcomeTable:
             # Of many actions one is right, as in a classification.
             wins = [tuple(int(a == k) for a in range(n)) for k in range(n)]
         names = ["".join(map(str, bits)) for bits in wins]
+        bounds = [(scale.low, scale.high)] * n if levels is None else levels.tolist()
         rewards = {
-            action: {
-                name: scale.high if bits[a] else scale.low
-                for name, bits in zip(names, wins, strict=True)
-            }
+            action: {name: bounds[a][bits[a]] for name, bits in zip(names, wins, strict=True)}
             for a, action in enumerate(problem.actions)
         }
         return cls(Outcomes.of(rewards), scale, False)
@@ -94,6 +95,22 @@ class OutcomeTable:
     def table(self) -> Floats:
         """Rewards in money by action and outcome, (A, O)."""
         return self.outcomes.table
+
+    @cached_property
+    def wins(self) -> Bools:
+        """True for the actions that pay their upper bound, in each undeclared outcome, (O, A)."""
+        wins: Bools = np.array([[bit == "1" for bit in name] for name in self.outcomes.names])
+        return wins
+
+    @cached_property
+    def _allowed(self) -> Bools:
+        """True for each outcome in which every action that always pays the same succeeds, (O,).
+
+        Without this convention, undeclared outcomes that differ for such an action only would never
+        be told apart, and no outcome would ever be known.
+        """
+        allowed: Bools = np.asarray(self.wins[:, ~self.tells].all(axis=1))
+        return allowed
 
     @cached_property
     def reveals_all(self) -> bool:
@@ -143,11 +160,12 @@ class OutcomeTable:
         if outcome is not None and self.is_declared:
             reported: Bools = np.arange(self.n_outcomes) == outcome
             return reported
+        row, money = self.table[action], self.scale.money(reward)
         if not self.is_declared:
-            reward = 1.0 if draw < reward else 0.0
-        gaps = np.abs(self.table[action] - self.scale.money(reward))
-        left: Bools = self._same[action, int(gaps.argmin())]
-        return left
+            low, high = float(row.min()), float(row.max())
+            money = high if draw * (high - low) < money - low else low
+        left: Bools = self._same[action, int(np.abs(row - money).argmin())]
+        return left if self.is_declared or not self.tells[action] else left & self._allowed
 
     def information(self, probabilities: Floats) -> Floats:
         """Return the share of the uncertainty about the outcome that each action resolves.

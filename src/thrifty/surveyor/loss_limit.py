@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.surveyor.exploration import headroom
-from thrifty.surveyor.frequencies import OutcomeCounts
+from thrifty.surveyor.frequencies import Frequencies
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,7 @@ class LossLimit:
     Examples
     --------
     >>> rewards = np.array([[10.0, -50.0], [0.0, 0.0]])
+    >>> from thrifty.surveyor.frequencies import OutcomeCounts
     >>> counts = OutcomeCounts(2)
     >>> LossLimit(1_000, amount=70.0).allowed(counts, rewards, n_cases=0)
     70.0
@@ -55,17 +56,25 @@ class LossLimit:
         """True unless the default is used."""
         return self.amount is not None or self.share is not None
 
-    def allowed(self, counts: OutcomeCounts, rewards: Floats, n_cases: int) -> float:
+    def allowed(
+        self,
+        counts: Frequencies,
+        rewards: Floats,
+        n_cases: int,
+        gain: float | None = None,
+    ) -> float:
         """Return the limit.
 
         Parameters
         ----------
-        counts : OutcomeCounts
+        counts : Frequencies
             Frequencies of the outcomes.
         rewards : array of float, shape (A, O)
             Rewards by action and outcome.
         n_cases : int
             Number of cases so far.
+        gain : float, optional
+            Mean gain of a plan that is the baseline.
 
         Returns
         -------
@@ -75,7 +84,8 @@ class LossLimit:
         if self.amount is not None:
             return self.amount
         if self.share is not None:
-            return self.share * abs(float(counts.values(rewards).max())) * n_cases
+            gain = float(counts.values(rewards).max()) if gain is None else gain
+            return self.share * abs(gain) * n_cases
         # A few cases with the same outcome do not prove that there is nothing to gain.
         full = headroom(counts.shrunk_frequencies(EQUAL_CASES), rewards)
         # The headroom seems larger if rare outcomes were seen too often by chance.

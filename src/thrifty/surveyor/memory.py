@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,10 @@ class KeptCases(NamedTuple):
         Number of each case, increasing.
     chances : array of float, shape (n, A)
         Probability with which each action was taken; all 1 if the outcome was known anyway.
+    actions : array of int, shape (n,)
+        Action taken, -1 if it is not known.
+    rewards : array of float, shape (n,)
+        Its reward in [0, 1], nan if it is not known.
     """
 
     codes: NDArray[np.int16]
@@ -37,6 +42,8 @@ class KeptCases(NamedTuple):
     possible: Bools
     numbers: Integers
     chances: NDArray[np.float64]
+    actions: NDArray[np.int16]
+    rewards: NDArray[np.float64]
 
     def since(self, number: int) -> KeptCases:
         """Return the cases from a number on."""
@@ -79,6 +86,8 @@ class CaseMemory:
             possible=np.empty((capacity, n_outcomes), np.bool_),
             numbers=np.empty(capacity, np.int64),
             chances=np.empty((capacity, n_actions)),
+            actions=np.empty(capacity, np.int16),
+            rewards=np.empty(capacity),
         )
 
     @property
@@ -104,6 +113,8 @@ class CaseMemory:
         possible: Bools,
         number: int,
         chances: NDArray[np.float64] | float = 1.0,
+        action: int = -1,
+        reward: float = math.nan,
     ) -> None:
         """Remember a case.
 
@@ -119,13 +130,35 @@ class CaseMemory:
             Number of the case, larger than those before.
         chances : array of float, shape (A,), or 1.0
             Probability with which each action was taken.
+        action : int
+            Action taken, -1 if it is not known.
+        reward : float
+            Its reward in [0, 1], nan if it is not known.
         """
         if self.size == self.capacity:
             self._forget(self.capacity - int(KEPT_SHARE * self.capacity))
-        case: tuple[Any, ...] = (codes, settled, possible, number, chances)
+        case: tuple[Any, ...] = (
+            *(codes, settled, possible, number, chances),
+            *(action, reward),
+        )
         for array, value in zip(self._writable, case, strict=True):
             array[self.size] = value
         self.size += 1
+
+    def relabel(self, possible: Callable[[int, float, int], Bools]) -> None:
+        """Find the possible outcomes of all cases again.
+
+        Parameters
+        ----------
+        possible : callable
+            Returns the outcomes that are possible, given action, reward and number of a case.
+        """
+        cases = self.cases
+        told = zip(
+            cases.actions.tolist(), cases.rewards.tolist(), cases.numbers.tolist(), strict=True
+        )
+        for row, (action, reward, number) in enumerate(told):
+            cases.possible[row] = possible(action, reward, number)
 
     def _forget(self, n_oldest: int) -> None:
         kept = self.size - n_oldest
@@ -143,3 +176,13 @@ class CaseMemory:
         self.size = len(restored.numbers)
         for array, values in zip(self._writable, restored, strict=True):
             array[: self.size] = values
+
+
+def state_form(state: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the types of saved arrays and their shapes, but not how many cases they have."""
+    whole = ("paid", "rounds")
+    return {
+        name: (array.dtype, array.shape if name in whole else array.shape[1:])
+        for name, array in state.items()
+        if not name.startswith("due")
+    }

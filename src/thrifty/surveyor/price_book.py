@@ -50,17 +50,25 @@ class PriceBook:
         self.free: Bools | None = None
         self.looks = list_looks(problem, np.zeros(problem.n_features, np.bool_))
         self.paid = np.full(problem.n_features, np.nan)
+        self._total: float | None = None
 
     def set_free(self, free: Bools) -> None:
         """Note which features are known before buying."""
         self.free = free.copy()
         self.looks = list_looks(self._problem, self.free)
+        self._total = None
 
     def add(self, costs: Floats) -> None:
         """Take in what was paid for each feature in a case, nan where nothing was bought."""
+        if np.isnan(costs).all():
+            return
         before = self.paid
         later = np.where(np.isnan(before), costs, before + MEMORY * (costs - before))
-        self.paid = np.where(np.isnan(costs), before, later)
+        self.set_paid(np.where(np.isnan(costs), before, later))
+
+    def set_paid(self, paid: Floats) -> None:
+        """Replace the running means of the prices paid."""
+        self.paid, self._total = paid, None
 
     @property
     def prices(self) -> dict[str, float]:
@@ -70,10 +78,14 @@ class PriceBook:
     @property
     def price_of_everything(self) -> float:
         """Present price of all looks together, with the setup fees of their groups."""
-        listed = self._problem.prices
-        assert listed is not None
-        fees = {look.group for look in self.looks if look.group >= 0}
-        return sum(map(self._price, self.looks)) + sum(listed.groups[g].setup for g in fees)
+        # Kept, because every decision needs it, and it changes only when something was bought.
+        if self._total is None:
+            listed = self._problem.prices
+            assert listed is not None
+            fees = {look.group for look in self.looks if look.group >= 0}
+            setup = sum(listed.groups[g].setup for g in fees)
+            self._total = sum(map(self._price, self.looks)) + setup
+        return self._total
 
     def _price(self, look: Look) -> float:
         """Return the mean price paid lately, or the list price."""

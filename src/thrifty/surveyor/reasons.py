@@ -21,13 +21,30 @@ def explain_exploring(buys: bool, spent: float, more: float) -> dict[str, Any]:
     return {"kind": "explore", "why": why}
 
 
-def explain_caution(loss: float, more: float, limit: float) -> dict[str, Any]:
+def explain_caution(
+    loss: float,
+    more: float,
+    limit: float,
+    baseline: tuple[PlanTree, Step] | None,
+    known: Observation,
+) -> dict[str, Any]:
     """Explain a case after the largest loss was reached."""
+    what = "Buys nothing and takes the best constant action"
+    if baseline is not None:
+        what = "Carries out the baseline"
     why = (
-        f"Buys nothing and takes the best constant action: the loss against it is {loss:,.2f}, "
-        f"another case may lose {more:,.2f}, and at most {limit:,.2f} is allowed in all."
+        f"{what}: the loss against it is {loss:,.2f}, another case may lose {more:,.2f}, and at "
+        f"most {limit:,.2f} is allowed in all."
     )
-    return {"kind": "caution", "why": why}
+    told: dict[str, Any] = {} if baseline is None else explain_step(*baseline, known)
+    return {**told, "kind": "caution", "why": " ".join(filter(None, [why, told.get("why")]))}
+
+
+def explain_baseline(tree: PlanTree, steps: Step, known: Observation) -> dict[str, Any]:
+    """Explain a step of the baseline as long as no better plan is known."""
+    told = explain_step(tree, steps, known)
+    why = f"Carries out the baseline, because no better plan is known yet. {told['why']}"
+    return {**told, "kind": "follow", "why": why}
 
 
 def explain_start(rounds: int) -> dict[str, Any]:

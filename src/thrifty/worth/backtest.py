@@ -28,6 +28,7 @@ from thrifty.policies.compiled import CompiledPolicy
 from thrifty.policies.registry import require_parameters
 from thrifty.policies.scout import ScoutEvent
 from thrifty.policy_factory import scaled_parameters
+from thrifty.policy_file.baselines import BASELINE
 from thrifty.policy_file.model import PolicySection
 from thrifty.seeds import generator
 from thrifty.tables.cases import Cases
@@ -252,6 +253,11 @@ def surveyor_parameters(section: PolicySection | None) -> dict[str, Any]:
     if section is None or section.policy not in (AUTO, SURVEYOR):
         return {}
     require_parameters(Surveyor, section.parameters, chosen=section.policy == AUTO)
+    if BASELINE in section.parameters:
+        raise InvalidParameter(
+            f"[policy] baseline is {section.parameters[BASELINE]!r}, but `thrifty worth` makes "
+            "plans itself: remove baseline, and add it to the policy.toml that worth writes."
+        )
     return section.parameters
 
 
