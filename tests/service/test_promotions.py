@@ -221,6 +221,8 @@ def test_a_shadow_that_is_better_takes_over_by_itself(tmp_path: Path) -> None:
         await harness.demote()
         await win_or_lose(harness, 20)
         assert not panel.is_automatic  # who goes back by hand decides by hand
+        await harness.promote("greedy")
+        assert panel.is_automatic  # until a shadow is promoted again
 
     run_with_engine(address, scenario, path=path)
     require_audit(address)
