@@ -198,8 +198,14 @@ class _LogReader:
         for i, name in enumerate(self.problem.feature_names):
             if bought[:, i].any():
                 column = self.log.cost.replace("{feature}", name)
-                paid = np.nan_to_num(self._numbers(column, "[log] says that it has the cost"))
-                costs[:, i] = np.where(bought[:, i], paid, 0.0)
+                paid = self._numbers(column, "[log] says that it has the cost")
+                lacking = bought[:, i] & np.isnan(paid)
+                if lacking.any():
+                    self.notes.append(
+                        f"{name!r} was bought in {int(lacking.sum()):,} cases without a cost in "
+                        f"{column!r}, which counts as 0"
+                    )
+                costs[:, i] = np.where(bought[:, i] & ~lacking, paid, 0.0)
         return costs
 
     def _list_costs(self, bought: Bools) -> Floats:
