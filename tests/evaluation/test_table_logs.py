@@ -183,7 +183,7 @@ def test_missing_columns_are_named(files: Files) -> None:
     del files.columns["buy_probability"]
     code, told = files.evaluate()
     assert code == 2
-    assert "no column 'buy_probability'" in told
+    assert "no column 'buy_probability': estimates" in told  # not: did you mean action_probability
     assert "estimates divide by the probability of the purchases" in told
 
 

@@ -185,9 +185,9 @@ class LoggedCases:
             raise InvalidTable(
                 "a value of the log is known but was neither bought nor free: mark it as bought."
             )
-        for name, count in (("action", self.problem.n_actions),):
-            if not ((self.actions >= 0) & (self.actions < count)).all():
-                raise InvalidTable(f"an {name} of the log is not among the {count} of the problem.")
+        n_actions = self.problem.n_actions
+        if not ((self.actions >= 0) & (self.actions < n_actions)).all():
+            raise InvalidTable(f"an action of the log is not among the {n_actions} of the problem.")
 
     def _require_rewards(self) -> None:
         scale = self.problem.rewards

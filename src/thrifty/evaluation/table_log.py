@@ -271,8 +271,10 @@ class _LogReader:
     def _column(self, name: str, why: str) -> pl.Series:
         columns = self.frame.columns
         if name not in columns:
+            # A column that has another meaning is not a misspelling of this one.
+            others = set(columns) - set(self.log.model_dump().values())
             raise UnknownName(
-                f"the log has no column {name!r}{suggestion(name, columns)}"
+                f"the log has no column {name!r}{suggestion(name, sorted(others))}"
                 f"{': ' * bool(why)}{why}. Its columns are {quote_names(columns)}. Name the column "
                 "in [log] of policy.toml, or add it."
             )
