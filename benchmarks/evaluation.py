@@ -13,6 +13,10 @@ under the target. Two naive methods are compared:
   action;
 - `action weights`: the same with weights for actions, as if values were missing at random.
 
+The last lines say whether the intervals of the methods that are unbiased under the assumptions have
+the true gain in 93% of the logs of each world, and in how many worlds doubly robust has the
+smallest error of them. Settings of the estimators were chosen on logs with other seeds.
+
 `python -m benchmarks.evaluation --time` measures a log of a million cases.
 """
 
@@ -32,7 +36,12 @@ from thrifty.environments import nursery
 from thrifty.environments.families import FAMILIES as SYNTHETIC
 from thrifty.environments.markets import FAMILIES as MARKETS
 from thrifty.evaluation.estimates import GainEstimate
-from thrifty.evaluation.evaluating import evaluate_fixed
+from thrifty.evaluation.evaluating import (
+    DOUBLY_ROBUST,
+    SELF_NORMALISED,
+    WEIGHTED,
+    evaluate_fixed,
+)
 from thrifty.evaluation.logged_cases import LoggedCases
 from thrifty.evaluation.purchase_weights import action_weights
 from thrifty.evaluation.targets import Followed, follow_plan
@@ -47,6 +56,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 POPULATION, LEARNT_FROM, CASES, LOGS, MILLION = 200_000, 2_000, 4_000, 300, 1_000_000
+FIRST_SEED = 1_000
+"""Seed of the first log."""
+LEAST_COVERAGE = 0.93
+UNBIASED = (WEIGHTED, SELF_NORMALISED, DOUBLY_ROBUST)
+"""Methods that need no right model of rewards."""
 EVERYTHING = 0.2
 """Probability that the logging policy buys everything at once."""
 BUYS_MORE = (0.15, 0.85)
@@ -257,7 +271,7 @@ def naive_estimates(log: LoggedCases, followed: Followed, costs: Floats) -> list
 def measure(world: KnownWorld, n_logs: int, n_cases: int) -> dict[str, list[GainEstimate]]:
     """Return the estimates from many logs, by method."""
     found: dict[str, list[GainEstimate]] = {}
-    for seed in range(n_logs):
+    for seed in range(FIRST_SEED, FIRST_SEED + n_logs):
         log = write_log(world, n_cases, np.random.default_rng(seed))
         followed = follow_plan(world.target, log)
         costs = _target_costs(world, log, followed)
@@ -274,22 +288,75 @@ def _target_costs(world: KnownWorld, log: LoggedCases, followed: Followed) -> Fl
     return target_costs(log, followed, world.population.problem.prices)[0]
 
 
-def lines(name: str, world: KnownWorld, found: dict[str, list[GainEstimate]]) -> list[str]:
-    """Return a line for each method."""
-    gains = world.gains
-    truth, scale = float(gains.mean()), float(gains.std()) / 100
-    written = []
-    for method, estimates in found.items():
+@dataclass(frozen=True)
+class Measured:
+    """How one method did in the logs of a world; amounts in percent of a case's spread.
+
+    Parameters
+    ----------
+    coverage : float
+        Share of the intervals with the true gain.
+    bias, noise : float
+        Mean error of the estimates, and the standard error of this mean.
+    error : float
+        Root mean squared error.
+    stated : float
+        Mean standard error that the method states.
+    """
+
+    coverage: float
+    bias: float
+    noise: float
+    error: float
+    stated: float
+
+    @classmethod
+    def of(cls, world: KnownWorld, estimates: list[GainEstimate]) -> Measured:
+        """Compare estimates with the true gain."""
+        truth, scale = float(world.gains.mean()), float(world.gains.std()) / 100
         means = np.array([estimate.mean for estimate in estimates])
-        inside = np.mean([estimate.low <= truth <= estimate.high for estimate in estimates])
-        error = np.sqrt(np.mean((means - truth) ** 2))
-        stated = np.mean([estimate.error for estimate in estimates])
-        bias, noise = means.mean() - truth, means.std() / np.sqrt(len(means))
-        written.append(
-            f"{name:14}{method:17}{inside:9.1%}{bias / scale:+8.1f} +-{2 * noise / scale:4.1f}"
-            f"{error / scale:8.1f}{stated / scale:8.1f}"
+        return cls(
+            float(np.mean([estimate.low <= truth <= estimate.high for estimate in estimates])),
+            float(means.mean() - truth) / scale,
+            float(means.std()) / np.sqrt(len(means)) / scale,
+            float(np.sqrt(np.mean((means - truth) ** 2))) / scale,
+            float(np.mean([estimate.error for estimate in estimates])) / scale,
         )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.coverage:9.1%}{self.bias:+8.1f} +-{2 * self.noise:4.1f}"
+            f"{self.error:8.1f}{self.stated:8.1f}"
+        )
+
+
+def summary(found: dict[str, dict[str, Measured]]) -> list[str]:
+    """Return what all worlds show together."""
+    written = []
+    for method in UNBIASED:
+        world, least = min(
+            ((name, methods[method].coverage) for name, methods in found.items()),
+            key=lambda pair: pair[1],
+        )
+        written.append(
+            f"{method}: coverage at least {least:.1%} ({world}; goal {LEAST_COVERAGE:.0%})"
+        )
+    best = [
+        name
+        for name, methods in found.items()
+        if min(UNBIASED, key=lambda method: methods[method].error) == DOUBLY_ROBUST
+    ]
+    written.append(f"doubly robust has the smallest error in {len(best)} of {len(found)} worlds")
     return written
+
+
+def is_covered(found: dict[str, dict[str, Measured]]) -> bool:
+    """Return True if the intervals of the unbiased methods have the truth often enough."""
+    return all(
+        methods[method].coverage >= LEAST_COVERAGE
+        for methods in found.values()
+        for method in UNBIASED
+    )
 
 
 def time_a_million() -> None:
@@ -315,12 +382,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     print(f"{options.logs} logs of {options.cases:,} cases")
     print(f"{'world':14}{'method':17}{'coverage':>9}{'bias':>14}{'rmse':>8}{'stated':>8}")
+    found: dict[str, dict[str, Measured]] = {}
     for name in options.names or WORLDS:
         world = KnownWorld.of(WORLDS[name]())
-        print(
-            "\n".join(lines(name, world, measure(world, options.logs, options.cases))), flush=True
-        )
-    return 0
+        estimates = measure(world, options.logs, options.cases)
+        found[name] = {method: Measured.of(world, made) for method, made in estimates.items()}
+        for method, measured in found[name].items():
+            print(f"{name:14}{method:17}{measured}", flush=True)
+    print("\n".join(summary(found)))
+    return int(not is_covered(found))
 
 
 if __name__ == "__main__":

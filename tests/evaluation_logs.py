@@ -50,8 +50,13 @@ def four_cases(**changes: Any) -> LoggedCases:
     return LoggedCases(PROBLEM, **(arrays | changes))
 
 
-def random_log(seed: int, n: int, *, by_feature: bool = False) -> LoggedCases:
-    """Return a log of a policy that buys the scan mostly after a high test, and acts by both."""
+def random_log(
+    seed: int, n: int, *, by_feature: bool = False, sure_scan: bool = False
+) -> LoggedCases:
+    """Return a log of a policy that buys the scan mostly after a high test, and acts by both.
+
+    With `sure_scan` it buys the scan after a high test, and never otherwise.
+    """
     rng = np.random.default_rng(seed)
     ill = rng.random(n) < 0.4
     age, test, scan = (np.where(rng.random(n) < p, ill, ~ill) for p in (0.6, 0.8, 0.75))
@@ -59,6 +64,8 @@ def random_log(seed: int, n: int, *, by_feature: bool = False) -> LoggedCases:
     p_test = np.where(age, 0.8, 0.4)
     test_bought = rng.random(n) < p_test
     p_scan = np.where(test_bought, np.where(test, 0.8, 0.3), 0.2)
+    if sure_scan:
+        p_scan = (test_bought & test).astype(np.float64)
     scan_bought = rng.random(n) < p_scan
     settled = np.stack([np.ones(n, np.bool_), test_bought, scan_bought], axis=1)
     seen = np.where(settled, codes, -1)

@@ -17,6 +17,7 @@ from thrifty.evaluation.rejection import evaluate_learning
 from thrifty.evaluation.targets import Followed, follow_plan, follow_policy
 from thrifty.plans.tree import PlanTree
 from thrifty.policies import UCB1, Uniform
+from thrifty.policies.plan import PlanPolicy
 
 PLANS = [plan_of_test(), two_step_plan()]
 
@@ -121,18 +122,16 @@ def test_a_target_that_the_log_never_shows_is_refused() -> None:
 
 def test_a_target_that_the_log_shows_in_part_is_refused() -> None:
     """Of the old, none has the test, so only the decisions for the young are covered."""
-    log = random_log(2, 3_000, by_feature=True)
-    old = log.codes[:, 0] == 1
-    settled = log.settled.copy()
-    settled[old, 1] = False
-    part = replace(
-        log,
-        codes=np.where(settled, log.codes, -1),
-        settled=settled,
-        costs=np.where(settled, log.costs, 0),
-    )
+    part = without_test_for_the_old(random_log(2, 3_000, by_feature=True))
     with pytest.raises(NoOverlap, match="covers only"):
         evaluated(plan_of_test(), part)
+
+
+def without_test_for_the_old(log: LoggedCases) -> LoggedCases:
+    settled = log.settled.copy()
+    settled[log.codes[:, 0] == 1, 1] = False
+    codes, costs = np.where(settled, log.codes, -1), np.where(settled, log.costs, 0)
+    return replace(log, codes=codes, settled=settled, costs=costs)
 
 
 def test_probabilities_that_are_too_low_are_noticed() -> None:
@@ -195,6 +194,23 @@ def test_accepted_cases_are_like_all_cases() -> None:
     result = evaluate_learning(log, lambda: Treat(PROBLEM, seed=1))
     estimate = result.estimate
     assert abs(estimate.mean - 1.0) < 4 * estimate.error
+
+
+def test_accepted_cases_are_like_all_cases_if_a_value_decides_what_else_is_bought() -> None:
+    """After a high test the log has the scan, after a low one it has not, with certainty.
+
+    Both are equally useful for a plan that buys the test alone.
+    """
+    tree, log = plan_of_test(), random_log(22, 20_000, sure_scan=True)
+    result = evaluate_learning(log, lambda: PlanPolicy(PROBLEM, plan=tree))
+    assert result.overlap.covered == pytest.approx(1, abs=0.05)
+    assert abs(result.estimate.mean - true_gain(tree)) < 4 * result.estimate.error
+
+
+def test_a_replay_with_cases_that_the_log_never_shows_is_refused() -> None:
+    log = without_test_for_the_old(random_log(2, 3_000, by_feature=True))
+    with pytest.raises(NoOverlap, match="covers only"):
+        evaluate_learning(log, lambda: PlanPolicy(PROBLEM, plan=plan_of_test()))
 
 
 def test_too_few_accepted_cases_are_refused() -> None:

@@ -98,6 +98,12 @@ def test_paid_costs_and_flags(files: Files) -> None:
     assert "The target pays 1.50 per case, at the prices paid in the log." in shown
     code, shown = files.evaluate(more=more)
     assert "'test' has the list price 1, but 1.5 was paid on average" in shown
+    row = bought.index(True)
+    paid = files.columns["paid_test"]
+    for cost, says in ((None, "bought in 1 cases without a cost"), (np.inf, "the cost inf for")):
+        files.columns["paid_test"] = [*paid[:row], cost, *paid[row + 1 :]]
+        assert says in files.evaluate(more=more)[1]
+    files.columns["paid_test"] = paid
     files.columns["has_test"] = [None, *files.columns["has_test"][1:]]
     code, shown = files.evaluate(more=more)
     assert (code, "write 1 or 0" in shown) == (2, True)
@@ -160,6 +166,12 @@ def test_a_bad_case_is_refused(files: Files, column: str, value: object, message
     assert told.count("\n") == 1
 
 
+def test_a_reward_that_is_not_a_number_is_refused(files: Files) -> None:
+    files.columns["reward"] = ["lost", *map(str, files.columns["reward"][1:])]
+    code, told = files.evaluate()
+    assert (code, "case 0 has a reward that is not a number" in told) == (2, True)
+
+
 def test_no_overlap_is_refused(files: Files) -> None:
     files.columns["test"] = [None] * N_CASES
     code, told = files.evaluate()
@@ -171,7 +183,7 @@ def test_missing_columns_are_named(files: Files) -> None:
     del files.columns["buy_probability"]
     code, told = files.evaluate()
     assert code == 2
-    assert "no column 'buy_probability'" in told
+    assert "no column 'buy_probability': estimates" in told  # not: did you mean action_probability
     assert "estimates divide by the probability of the purchases" in told
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from service.shadow_files import play, with_shadows, write
 from service.test_shadows import events_of
 from small_service import run_apart, served
 from thrifty.client import Client
+from thrifty.confidence_sequences import MeanSequence
 from thrifty.errors import InvalidSpec, KeyReused, OutOfTurn, UnknownName
 from thrifty.service.audit import audit, fold_log
 from thrifty.service.decisions import NewCase
@@ -221,9 +223,31 @@ def test_a_shadow_that_is_better_takes_over_by_itself(tmp_path: Path) -> None:
         await harness.demote()
         await win_or_lose(harness, 20)
         assert not panel.is_automatic  # who goes back by hand decides by hand
+        await harness.promote("greedy")
+        assert panel.is_automatic  # until a shadow is promoted again
 
     run_with_engine(address, scenario, path=path)
     require_audit(address)
+
+
+def test_shadows_share_the_probability_of_a_wrong_promotion(tmp_path: Path) -> None:
+    async def scenario(harness: EngineHarness) -> None:
+        panel = harness.projection.panel
+        comparison = panel.shadows[1].comparison
+        assert comparison is not None
+        sequence = MeanSequence(-1.0, 1.0)
+        for k in range(2000):
+            sequence.add(0.3 if k % 2 else 0.1)
+        comparison.sequence, comparison.cases = sequence, 2000
+        alone, shared = (sequence.interval(level)[0] for level in (0.95, 0.975))
+        assert shared < alone
+        for margin, name in (((alone + shared) / 2, None), (shared - 1e-9, "coin")):
+            panel.settings = replace(panel.settings, margin=margin)
+            found = panel.candidate()
+            assert (found and found.name) == name
+
+    path = with_shadows(tmp_path, more='promote = "when-better"')
+    run_with_engine(tmp_path / "store.db", scenario, path=path)
 
 
 def test_the_audit_names_a_promotion_without_reason(tmp_path: Path) -> None:

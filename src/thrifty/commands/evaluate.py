@@ -138,9 +138,10 @@ def _show_learning(
         f"The target learns: the estimate is its mean gain over the first {n:,} cases that it "
         "decides, the accepted ones. Use --frozen to evaluate it as it is."
     )
+    typer.echo(f"{result.overlap.covered:.1%} of its decisions are covered.")
     if result.clipped > 0:
         typer.echo(f"Note: {result.clipped:.1%} of them should have been accepted more often.")
-    for text in result.notes:
+    for text in (*result.notes, *result.warnings):
         typer.echo(f"Note: {text}.")
 
 

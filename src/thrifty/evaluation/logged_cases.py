@@ -61,8 +61,8 @@ class LoggedCases:
     Raises
     ------
     InvalidTable
-        If a probability is missing, 0 or above 1, a case appears twice, or a reward is outside the
-        range that the problem declares.
+        If a probability is missing, 0 or above 1, a case appears twice, a reward is outside the
+        range that the problem declares, or a cost is not finite.
 
     Examples
     --------
@@ -104,6 +104,7 @@ class LoggedCases:
         self._require_shapes()
         self._require_known_codes()
         self._require_rewards()
+        self._require_costs()
         self._require_probabilities()
         self._require_distinct()
 
@@ -184,22 +185,36 @@ class LoggedCases:
             raise InvalidTable(
                 "a value of the log is known but was neither bought nor free: mark it as bought."
             )
-        for name, count in (("action", self.problem.n_actions),):
-            if not ((self.actions >= 0) & (self.actions < count)).all():
-                raise InvalidTable(f"an {name} of the log is not among the {count} of the problem.")
+        n_actions = self.problem.n_actions
+        if not ((self.actions >= 0) & (self.actions < n_actions)).all():
+            raise InvalidTable(f"an action of the log is not among the {n_actions} of the problem.")
 
     def _require_rewards(self) -> None:
         scale = self.problem.rewards
         slack = REWARD_TOLERANCE * scale.span
         inside = (self.rewards >= scale.low - slack) & (self.rewards <= scale.high + slack)
-        self._require(
-            inside,
-            lambda row: (
-                f"the reward {self.rewards[row]:g}, outside the declared range from "
-                f"{scale.low:g} to {scale.high:g}, which would distort every average: correct the "
-                "reward, or widen the range in [rewards]"
-            ),
-        )
+
+        def describe(row: int) -> str:
+            value = float(self.rewards[row])
+            if np.isnan(value):
+                return "a reward that is not a number: correct it, or leave it empty if it is lost"
+            return (
+                f"the reward {value:g}, outside the declared range from {scale.low:g} to "
+                f"{scale.high:g}, which would distort every average: correct the reward, or widen "
+                "the range in [rewards]"
+            )
+
+        self._require(inside, describe)
+
+    def _require_costs(self) -> None:
+        def describe(row: int) -> str:
+            place = int(np.argmin(np.isfinite(self.costs[row])))
+            return (
+                f"the cost {self.costs[row, place]:g} for {self.problem.feature_names[place]!r}, "
+                "which is not a finite amount: correct the cost"
+            )
+
+        self._require(np.isfinite(self.costs).all(axis=1), describe)
 
     def _require_probabilities(self) -> None:
         self._require_probability(self.action_probabilities, "action")

@@ -213,6 +213,24 @@ def require_overlap(overlap: Overlap) -> None:
             f"fewer than {MIN_EFFECTIVE:.0f} give no interval that you can trust. Collect a log "
             "that explores more, or evaluate a target that is closer to the logged policy."
         )
+    require_covered(overlap)
+
+
+def require_covered(overlap: Overlap) -> None:
+    """Raise an error unless the mean weight of the cases is about 1.
+
+    Parameters
+    ----------
+    overlap : Overlap
+        The overlap in all cases.
+
+    Raises
+    ------
+    NoOverlap
+        If the share of covered decisions is too small.
+    InvalidTable
+        If the mean weight is clearly above 1, which right probabilities rule out.
+    """
     if overlap.covered - MAX_EXCESS_ERRORS * overlap.covered_error > MAX_COVERED:
         raise InvalidTable(
             f"the mean weight of the cases is {overlap.covered:.2f}, but right probabilities give "

@@ -78,12 +78,24 @@ def reference_shares(log: LoggedCases, followed: Followed, folds: Integers) -> F
     shares = np.zeros(log.n_cases)
     rows = np.flatnonzero(followed.shown)
     for _, members in by_set(followed.bought[rows]):
-        _fill_group(shares, log, rows[members], folds)
+        fill_shares(shares, log, rows[members], folds)
     return shares
 
 
-def _fill_group(shares: Floats, log: LoggedCases, rows: Rows, folds: Integers) -> None:
-    """Fill the shares of cases in which the target looks at the same features."""
+def fill_shares(shares: Floats, log: LoggedCases, rows: Rows, folds: Integers) -> None:
+    """Fill q(tau | x) of cases that show a set which the target looks at.
+
+    Parameters
+    ----------
+    shares : array of float, shape (n,)
+        Shares, which are filled in the rows of these cases.
+    log : LoggedCases
+        All cases of the log.
+    rows : array of int
+        Positions of cases that show the set.
+    folds : array of int, shape (n,)
+        Fold of each case. Its share comes from the other folds.
+    """
     names, classes = np.unique(log.purchase_classes[rows], return_inverse=True)
     if len(names) == 1 and len(np.unique(folds[rows])) > 1:
         shares[rows] = 1.0

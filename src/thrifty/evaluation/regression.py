@@ -6,7 +6,7 @@ A tree of depth d has d comparisons and a table of 2^d values, which makes predi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,14 +117,38 @@ def _drawn(n: int, rng: np.random.Generator, weights: Floats | None) -> Integers
     return rng.choice(n, MAX_FITTED, replace=False, shuffle=False)
 
 
+class _Layout(NamedTuple):
+    """The places of all levels of all columns side by side; level -1 comes first.
+
+    Parameters
+    ----------
+    starts : array of int, shape (D,)
+        First place of each column.
+    columns : array of int, shape (P,)
+        Column of each place.
+    is_last : array of bool, shape (P,)
+        True for the last level of each column.
+    """
+
+    starts: Integers
+    columns: Integers
+    is_last: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, codes: Codes) -> _Layout:
+        levels = codes.max(axis=0).astype(np.int64) + 2
+        ends = np.cumsum(levels)
+        columns = np.repeat(np.arange(len(levels)), levels)
+        return cls(ends - levels, columns, np.isin(np.arange(ends[-1]), ends - 1))
+
+
 def _boosted(codes: Codes, residuals: Floats, mean: float) -> Regression:
-    levels = codes.max(axis=0).astype(np.int64) + 2
-    starts = np.concatenate(([0], np.cumsum(levels)))
-    places = codes.astype(np.int64) + 1 + starts[:-1]
+    layout = _Layout.of(codes)
+    places = codes.astype(np.int64) + 1 + layout.starts
     columns, trees = np.asfortranarray(codes), []
     depth = 4 if len(codes) >= LARGE else 3
     for _ in range(ROUNDS):
-        tree = _grow(columns, places, starts, residuals, depth)
+        tree = _grow(columns, places, layout, residuals, depth)
         if tree is None:
             break
         residuals = residuals - tree.values[_leaves(columns, tree.columns, tree.thresholds)]
@@ -133,26 +157,25 @@ def _boosted(codes: Codes, residuals: Floats, mean: float) -> Regression:
 
 
 def _grow(
-    columns: Codes, places: Integers, starts: Integers, residuals: Floats, depth: int
+    columns: Codes, places: Integers, layout: _Layout, residuals: Floats, depth: int
 ) -> _Tree | None:
     """Return a tree of the residuals, or None if no comparison helps."""
-    n_places = int(starts[-1])
+    n_places = len(layout.columns)
     nodes = np.zeros(len(residuals), np.int64)
     asked: list[int] = []
     thresholds: list[int] = []
     repeated = np.repeat(residuals, places.shape[1])
     for level in range(depth):
         cells = (places + (nodes * n_places)[:, None]).ravel()
-        size = n_places << level
-        sums = np.bincount(cells, repeated, minlength=size).astype(np.float64)
-        counts = np.bincount(cells, minlength=size).reshape(-1, n_places)
-        place = _best_place(sums.reshape(-1, n_places), counts, starts)
+        tables = np.empty((2, 1 << level, n_places))
+        tables[0].flat = np.bincount(cells, repeated, minlength=tables[0].size)
+        tables[1].flat = np.bincount(cells, minlength=tables[1].size)
+        place = _best_place(tables, layout)
         if place is None:
             break
-        column = int(np.searchsorted(starts, place, side="right")) - 1
-        asked.append(column)
-        thresholds.append(place - int(starts[column]) - 1)
-        nodes += (columns[:, column] > thresholds[-1]).astype(np.int64) << level
+        asked.append(int(layout.columns[place]))
+        thresholds.append(place - int(layout.starts[asked[-1]]) - 1)
+        nodes += (columns[:, asked[-1]] > thresholds[-1]).astype(np.int64) << level
     if not asked:
         return None
     size = 1 << len(asked)
@@ -161,35 +184,24 @@ def _grow(
     return _Tree(tuple(asked), tuple(thresholds), values)
 
 
-def _best_place(sums: Floats, counts: NDArray[Any], starts: Integers) -> int | None:
-    """Return the place after which to split all nodes, or None if no split helps."""
-    total, size = _column_totals(sums, starts), _column_totals(counts, starts)
-    low, n_low = _below(sums, starts), _below(counts, starts)
-    gain = (_score(low, n_low) + _score(total - low, size - n_low) - _score(total, size)).sum(
-        axis=0
-    )
-    gain[starts[1:] - 1] = -np.inf  # the last level of a column separates nothing
+def _best_place(tables: Floats, layout: _Layout) -> int | None:
+    """Return the place after which to split all nodes, or None if no split helps.
+
+    `tables` (2, nodes, P) has the sums of residuals and the numbers of cases by node and place.
+    """
+    ends = tables.cumsum(axis=2)
+    before = (ends - tables)[:, :, layout.starts]
+    low = ends - before[:, :, layout.columns]  # sums up to each place of a column
+    total = low[:, :, layout.is_last][:, :, :1]  # the same for all columns
+    gain = (_score(low) + _score(total - low)).sum(axis=0) - _score(total).sum(axis=0)
+    gain[layout.is_last] = -np.inf  # the last level of a column separates nothing
     place = int(gain.argmax())
-    return place if gain[place] > 1e-12 * max(1.0, float(np.abs(total).max())) else None
+    return place if gain[place] > 1e-12 * max(1.0, float(np.abs(total[0]).max())) else None
 
 
-def _score(sums: Floats, counts: Floats) -> Floats:
-    found: Floats = sums**2 / (counts + PENALTY)
+def _score(tables: Floats) -> Floats:
+    found: Floats = tables[0] ** 2 / (tables[1] + PENALTY)
     return found
-
-
-def _below(values: NDArray[Any], starts: Integers) -> Floats:
-    """Return the sum of each column up to each place, for every node."""
-    sums = values.cumsum(axis=1, dtype=np.float64)
-    before = np.concatenate((np.zeros((len(sums), 1)), sums), axis=1)[:, starts[:-1]]
-    found: Floats = sums - np.repeat(before, np.diff(starts), axis=1)
-    return found
-
-
-def _column_totals(values: NDArray[Any], starts: Integers) -> Floats:
-    """Return the total of every node, which is the same for all columns."""
-    totals: Floats = values[:, : starts[1]].sum(axis=1, keepdims=True, dtype=np.float64)
-    return totals
 
 
 def _leaves(columns: Codes, asked: tuple[int, ...], thresholds: tuple[int, ...]) -> Integers:

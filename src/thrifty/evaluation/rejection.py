@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,16 @@ import numpy as np
 from thrifty.decider import Decider
 from thrifty.errors import NoOverlap
 from thrifty.evaluation.estimates import GainEstimate
-from thrifty.evaluation.logged_cases import Bools, Floats, LoggedCases
-from thrifty.evaluation.overlap import MIN_EFFECTIVE
+from thrifty.evaluation.logged_cases import Bools, Floats, Integers, LoggedCases
+from thrifty.evaluation.models import draw_folds
+from thrifty.evaluation.overlap import (
+    MIN_EFFECTIVE,
+    Overlap,
+    measure_overlap,
+    overlap_warnings,
+    require_covered,
+)
+from thrifty.evaluation.purchase_weights import fill_shares
 from thrifty.evaluation.targets import NEVER, follow_case
 from thrifty.policy import Policy
 from thrifty.prices import PriceList
@@ -43,6 +51,8 @@ class LearningEvaluation:
         Gain of every case under the policy that wrote the log.
     clipped : float
         Share of the accepted cases that should have been accepted more often.
+    overlap : Overlap
+        How much of what the target does is in the log.
     notes : tuple of str
         What a reader should know.
     """
@@ -50,6 +60,7 @@ class LearningEvaluation:
     gains: Floats
     logged: Floats
     clipped: float
+    overlap: Overlap
     notes: tuple[str, ...] = ()
 
     @property
@@ -67,6 +78,11 @@ class LearningEvaluation:
         """Gain of the target minus that of the policy that wrote the log, not paired."""
         return self.estimate.minus(self.current)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the log shows too rarely."""
+        return overlap_warnings(self.overlap, ())
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything but single gains as JSON values.
 
@@ -83,6 +99,8 @@ class LearningEvaluation:
             "current_gain_per_case": self.current.to_dict(),
             "minus_current_per_case": {"rejection": self.difference.to_dict()},
             "clipped": self.clipped,
+            "overlap": self.overlap.to_dict(),
+            "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
 
@@ -120,16 +138,41 @@ def evaluate_learning(
     """
     rng = generator(seed).spawn(1)[0]  # independent of cases drawn with the same seed
     replay = _Rejection(log, prices or log.problem.prices or PriceList(), rng)
-    _, _, sets = replay.run(make_policy(), replay.cautious_scale())
-    gains, clipped, _ = replay.run(make_policy(), replay.scale_for(sets)) if sets else ([], 0, sets)
-    if len(gains) < MIN_EFFECTIVE:
+    first = replay.run(make_policy(), replay.cautious_scale())
+    found = replay.run(make_policy(), replay.scale_for(first.sets)) if first.sets else first
+    if len(found.gains) < MIN_EFFECTIVE:
         raise NoOverlap(
-            f"only {len(gains)} of {log.n_cases:,} logged cases were accepted, because the log "
-            "rarely shows what the target looks at, with its action and a large enough "
+            f"only {len(found.gains)} of {log.n_cases:,} logged cases were accepted, because the "
+            "log rarely shows what the target looks at, with its action and a large enough "
             f"probability; fewer than {MIN_EFFECTIVE:.0f} say nothing about how it learns. Collect "
             "a log that explores more, or use --frozen to evaluate the policy as it is."
         )
-    return LearningEvaluation(np.array(gains), log.gains, clipped / len(gains), log.notes)
+    overlap = measure_overlap(found.weights)
+    require_covered(overlap)
+    clipped = found.clipped / len(found.gains)
+    return LearningEvaluation(np.array(found.gains), log.gains, clipped, overlap, log.notes)
+
+
+@dataclass
+class _Replay:
+    """One pass of a policy through the log.
+
+    Parameters
+    ----------
+    weights : array of float, shape (n,)
+        Weight of every case; 0 if it does not show what the policy does.
+    gains : list of float
+        Gains of the accepted cases.
+    clipped : int
+        Number of accepted cases whose chance would exceed 1.
+    sets : Counter
+        How often each set was bought in cases that show it and have the policy's action.
+    """
+
+    weights: Floats
+    gains: list[float] = field(default_factory=list)
+    clipped: int = 0
+    sets: Counter[bytes] = field(default_factory=Counter)
 
 
 class _Rejection:
@@ -137,17 +180,14 @@ class _Rejection:
 
     def __init__(self, log: LoggedCases, prices: PriceList, rng: np.random.Generator) -> None:
         self.log, self.prices = log, prices
-        self.draws = rng.random(log.n_cases)
+        self.draws, self.folds = rng.random(log.n_cases), draw_folds(log.n_cases, rng)
         self.chances: dict[bytes, Floats] = {}
         self.costs: dict[bytes, float | None] = {}
 
-    def run(self, policy: Policy, scale: float) -> tuple[list[float], int, Counter[bytes]]:
-        """Return the gains of accepted cases, clipped chances, and how often each set was bought.
-
-        A chance of acceptance is `scale` times the weight of the case.
-        """
+    def run(self, policy: Policy, scale: float) -> _Replay:
+        """Let a policy learn; a chance of acceptance is `scale` times the weight of the case."""
         Decider(policy)  # gives the price list to a policy that reads it
-        gains, clipped, sets = list[float](), 0, Counter[bytes]()
+        found = _Replay(np.zeros(self.log.n_cases))
         steps = np.full(self.log.problem.n_features, NEVER, np.int8)
         rewards = self.log.problem.rewards
         for row in range(self.log.n_cases):
@@ -156,20 +196,21 @@ class _Rejection:
             if action != self.log.actions[row]:
                 continue
             wanted = steps >= 0
-            sets[wanted.tobytes()] += 1
-            chance = scale / self._probabilities(wanted.tobytes())[row]
-            if self.draws[row] >= chance:
+            found.sets[wanted.tobytes()] += 1
+            weight = 1 / self._probabilities(wanted.tobytes())[row]
+            found.weights[row] = weight
+            if self.draws[row] >= scale * weight:
                 continue
-            clipped += chance > 1
+            found.clipped += scale * weight > 1
             reward = float(self.log.rewards[row])
-            gains.append(reward - self._cost(wanted, row))
+            found.gains.append(reward - self._cost(wanted, row))
             policy.update(known, action, rewards.scaled_reward(reward))
-        return gains, clipped, sets
+        return found
 
     def cautious_scale(self) -> float:
         """Return a scale that suits whatever the policy buys."""
         everything = np.ones(self.log.problem.n_features, np.bool_) & ~self.log.free
-        made = self.log.action_probabilities * probability_of(self.log, everything)
+        made = self.log.action_probabilities * probability_of(self.log, everything, self.folds)
         possible = made[np.isfinite(made)]
         return float(np.quantile(possible, CLIPPED)) if possible.size else 0.0
 
@@ -186,7 +227,8 @@ class _Rejection:
         """Return 1 over the weight of each case for a target that buys a set, (n,)."""
         if key not in self.chances:
             wanted = np.frombuffer(key, np.bool_)
-            self.chances[key] = self.log.action_probabilities * probability_of(self.log, wanted)
+            bought = probability_of(self.log, wanted, self.folds)
+            self.chances[key] = self.log.action_probabilities * bought
         return self.chances[key]
 
     def _cost(self, wanted: Bools, row: int) -> float:
@@ -198,7 +240,7 @@ class _Rejection:
         return float(self.log.costs[row][wanted].sum()) if listed is None else listed
 
 
-def probability_of(log: LoggedCases, wanted: Bools) -> Floats:
+def probability_of(log: LoggedCases, wanted: Bools, folds: Integers) -> Floats:
     """Return P(tau) / q(tau) of every case for a target that buys a set; infinite if not shown.
 
     Parameters
@@ -207,21 +249,22 @@ def probability_of(log: LoggedCases, wanted: Bools) -> Floats:
         The log.
     wanted : array of bool, shape (D,)
         The set.
+    folds : array of int, shape (n,)
+        Fold of each case.
 
     Returns
     -------
     array of float, shape (n,)
-        P(tau) / q(tau), with the shares q of sequences among all cases that show the set.
+        P(tau | x) / q(tau | x), with the shares q of sequences among all cases that show the set.
     """
     shown = log.settled[:, wanted].all(axis=1)
     if log.feature_probabilities is not None:
         each: Floats = np.where(wanted, log.feature_probabilities, 1.0).prod(axis=1)
         return np.where(shown, each, np.inf)
     assert log.purchase_probabilities is not None
-    found = np.full(log.n_cases, np.inf)
-    rows = np.flatnonzero(shown)
-    if rows.size:
-        _, places = np.unique(log.purchase_classes[rows], return_inverse=True)
-        shares = np.bincount(places) / rows.size
-        found[rows] = log.purchase_probabilities[rows] / shares[places]
+    shares = np.zeros(log.n_cases)
+    if shown.any():
+        fill_shares(shares, log, np.flatnonzero(shown), folds)
+    with np.errstate(divide="ignore"):
+        found: Floats = np.where(shares > 0, log.purchase_probabilities / shares, np.inf)
     return found

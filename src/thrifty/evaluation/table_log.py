@@ -198,8 +198,14 @@ class _LogReader:
         for i, name in enumerate(self.problem.feature_names):
             if bought[:, i].any():
                 column = self.log.cost.replace("{feature}", name)
-                paid = np.nan_to_num(self._numbers(column, "[log] says that it has the cost"))
-                costs[:, i] = np.where(bought[:, i], paid, 0.0)
+                paid = self._numbers(column, "[log] says that it has the cost")
+                lacking = bought[:, i] & np.isnan(paid)
+                if lacking.any():
+                    self.notes.append(
+                        f"{name!r} was bought in {int(lacking.sum()):,} cases without a cost in "
+                        f"{column!r}, which counts as 0"
+                    )
+                costs[:, i] = np.where(bought[:, i] & ~lacking, paid, 0.0)
         return costs
 
     def _list_costs(self, bought: Bools) -> Floats:
@@ -265,8 +271,10 @@ class _LogReader:
     def _column(self, name: str, why: str) -> pl.Series:
         columns = self.frame.columns
         if name not in columns:
+            # A column that has another meaning is not a misspelling of this one.
+            others = set(columns) - set(self.log.model_dump().values())
             raise UnknownName(
-                f"the log has no column {name!r}{suggestion(name, columns)}"
+                f"the log has no column {name!r}{suggestion(name, sorted(others))}"
                 f"{': ' * bool(why)}{why}. Its columns are {quote_names(columns)}. Name the column "
                 "in [log] of policy.toml, or add it."
             )

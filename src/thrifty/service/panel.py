@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty.confidence_sequences import LEVEL
 from thrifty.fits import Fit
 from thrifty.policy import Policy
 from thrifty.rounds import Observation
@@ -260,6 +261,7 @@ class Panel:
         elif event.kind == PROMOTED:
             self.former.append(self.acting.name)
             self._let_act(event.body["policy"])
+            self.is_automatic = self.settings.promote == WHEN_BETTER
         elif event.kind == DEMOTED:
             if self.former.pop() != event.body["policy"]:
                 raise ValueError("another policy acted before")
@@ -310,10 +312,12 @@ class Panel:
         -------
         PanelMember or None
             The first whose interval lies above the margin. A shadow without traffic must also be
-            comparable in `MIN_COMPARED` of the cases.
+            comparable in `MIN_COMPARED` of the cases. The shadows share the probability of a wrong
+            interval, so that more of them do not make a wrong promotion more probable.
         """
-        if not self.is_automatic:
+        if not self.is_automatic or not self.shadows:
             return None
+        level = 1 - (1 - LEVEL) / len(self.shadows)
         for member in self.shadows:
             comparison = member.comparison
             assert comparison is not None
@@ -321,7 +325,7 @@ class Panel:
                 comparison.method == BY_LOT
                 or comparison.compared >= MIN_COMPARED * comparison.cases > 0
             )
-            if enough and comparison.sequence.interval()[0] > self.settings.margin:
+            if enough and comparison.sequence.interval(level)[0] > self.settings.margin:
                 return member
         return None
 
