@@ -83,7 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args(arguments)
     with ProcessPoolExecutor(options.workers) as pool:
-        losses = list(pool.map(loss, LOSS_SEEDS[: options.runs]))
+        losses, seeds_of_losses = [], LOSS_SEEDS[: options.runs]
+        for seed, found in zip(seeds_of_losses, pool.map(loss, seeds_of_losses), strict=True):
+            losses.append(found)
+            print(f"seed {seed}: {found.limited:.3f}, {found.usual:.2%}", file=sys.stderr)
         shares = list(pool.map(turns, TURN_SEEDS))
     limited, usual = np.array(losses).T
     print(

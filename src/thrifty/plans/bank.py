@@ -124,6 +124,9 @@ class Bank:
             Sets of looks.
         """
         new = [looks for looks in dict.fromkeys(sets) if looks not in self._probabilities]
+        if len(new) < 2:  # starting threads would take longer than it saves
+            self._probabilities |= {looks: self._out_of_fold(looks) for looks in new}
+            return
         # Fitting releases the GIL. Results do not depend on the number of threads.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for looks, found in zip(new, pool.map(self._out_of_fold, new), strict=True):
