@@ -150,8 +150,8 @@ class LossGuard:
         Returns
         -------
         array of bool, shape (A,)
-            True for each of them. If there is none, what is gained falls too far below several
-            actions that may be the best one. Then the one that it is farthest below.
+            True for each of them. If what is gained falls too far below several actions that may be
+            the best one, no action is safe: then the one that the gain is farthest below.
         """
         compared = self.ledger.compared
         over = np.array([self.ledger.over(k) for k in compared])

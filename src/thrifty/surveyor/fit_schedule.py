@@ -23,7 +23,7 @@ MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 
 
-class Learner:
+class FitSchedule:
     """Counts that say when to learn, and the fit that is due.
 
     Parameters
