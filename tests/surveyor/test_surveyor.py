@@ -23,7 +23,7 @@ from thrifty.problem import Problem
 from thrifty.rounds import Observation, Run
 from thrifty.surveyor.frequencies import OutcomeCounts
 from thrifty.surveyor.history import History
-from thrifty.surveyor.purposes import EXPLORE, FOLLOW
+from thrifty.surveyor.purposes import CAUTION, EXPLORE, FOLLOW
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -386,6 +386,30 @@ def test_a_due_fit_is_saved_with_what_it_needs() -> None:
     assert second.due_fit.run() == first.due_fit.run()
     assert first.rounds > 40  # cases went on while the fit was due
     assert len(first.due_fit.complete.numbers) == 40
+
+
+def test_a_due_fit_keeps_the_rewards_that_it_was_prepared_with() -> None:
+    """The bounds of undeclared rewards may move while a fit is computed elsewhere."""
+    first, second = (
+        Surveyor(only_rewards(1, 0).problem, horizon=10_000, seed=seed) for seed in (1, 2)
+    )
+    first.fits_beside = second.fits_beside = True
+    play(first, only_rewards(50, 2))
+    fit = first.due_fit
+    assert fit is not None
+    # Before 30 cases of declining, the declared range counts for it: all rewards are possible.
+    assert fit.problem.outcomes is not None
+    assert np.ptp(fit.problem.outcomes.table[1]) == 50
+    while first._evidence.table.tells[1]:
+        first.update(Observation([-1, -1], [NAN, NAN], purpose=CAUTION), 1, 0.8)
+    second.set_state(first.get_state())
+    assert second.due_fit is not None
+    assert second.due_fit.run() == fit.run()
+    for policy in (first, second):
+        policy.apply_fit(fit.number, fit.run())
+        policy.rng = np.random.default_rng(3)
+    later = only_rewards(100, 3)
+    assert_same(play(first, later), play(second, later))
 
 
 def test_a_change_replaces_the_due_fit() -> None:
