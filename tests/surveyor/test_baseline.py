@@ -77,7 +77,8 @@ def test_the_record_is_the_mean_and_its_error() -> None:
     gains = [4.0, -1.0, 0.0, 5.0]
     for gain in gains:
         record.add(gain)
-    assert (record.n, record.mean) == (4, pytest.approx(2.0))
+    assert record.n == 4
+    assert record.mean == pytest.approx(2.0)
     assert record.error == pytest.approx(np.std(gains) / 2)
 
 

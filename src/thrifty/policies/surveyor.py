@@ -27,10 +27,10 @@ from thrifty.surveyor.evidence import Evidence
 from thrifty.surveyor.exploration import Exploration
 from thrifty.surveyor.explorer import Explorer, is_clear
 from thrifty.surveyor.fit import FitResult, PlanFit
+from thrifty.surveyor.fit_schedule import FIRST_ROWS, FitSchedule
 from thrifty.surveyor.history import History
 from thrifty.surveyor.knowledge import Knowledge
 from thrifty.surveyor.labels import OutcomeTable, planning_problem
-from thrifty.surveyor.learner import FIRST_ROWS, Learner
 from thrifty.surveyor.ledger import Ledger, PlanRecord
 from thrifty.surveyor.loss_guard import LossGuard
 from thrifty.surveyor.loss_limit import LossLimit
@@ -161,7 +161,7 @@ class Surveyor(Policy):
         ceiling = None if budget is None else budget * self._span
         self.account = None if ceiling is None else Account.open(ceiling, horizon=horizon)
         seed_of_fits, is_one_shot = int(self.rng.integers(2**31)), max_steps == 1
-        self._learner = Learner(planning, seed_of_fits, one_purchase=is_one_shot, budget=ceiling)
+        self._schedule = FitSchedule(planning, seed_of_fits, is_one_shot, ceiling)
         self._use(None)
         if history is not None:
             self._evidence.add_history(history)
@@ -229,7 +229,7 @@ class Surveyor(Policy):
     @property
     def due_fit(self) -> PlanFit | None:
         """The fit that was prepared and has not been applied, with `fits_beside` only."""
-        return self._learner.due
+        return self._schedule.due
 
     def apply_fit(self, number: int, result: bytes) -> None:
         """Use the result of the due fit.
@@ -243,7 +243,7 @@ class Surveyor(Policy):
         """
         self._require_due_fit(number)
         self._apply(FitResult.from_bytes(result))
-        self._learner.due = None
+        self._schedule.due = None
 
     def reasons(
         self, purchase: Purchase, known: Observation | None = None
@@ -293,7 +293,7 @@ class Surveyor(Policy):
             **plan_status(self.knowledge, self._spend),
             **spending_status(self._exploration, self.account, self.shadow_price),
             **loss_status(self.changes, self.max_loss, surplus, is_cautious),
-            "fits": self._learner.n_fits,
+            "fits": self._schedule.n_fits,
         }
 
     def get_state(self) -> dict[str, NDArray[Any]]:
@@ -312,13 +312,13 @@ class Surveyor(Policy):
             "account": None if self.account is None else self.account.to_dict(),
             "knowledge": None if self.knowledge is None else self.knowledge.to_dict(),
             **self._evidence.sums(),
-            **self._learner.sums(),
+            **self._schedule.sums(),
         }
         return {
             "rounds": np.array(self.rounds),
             "sums": np.frombuffer(json.dumps(sums).encode(), np.uint8),
             **self._evidence.arrays(),
-            **self._learner.arrays(),
+            **self._schedule.arrays(),
         }
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -342,7 +342,7 @@ class Surveyor(Policy):
         spent = sums.get("account")
         self.account = None if spent is None else Account.from_dict(spent)
         self._evidence.restore(sums, state)
-        self._learner.restore(sums, state)
+        self._schedule.restore(sums, state)
         learnt = sums["knowledge"]
         self._use(None if learnt is None else Knowledge.from_dict(learnt))
 
@@ -449,7 +449,7 @@ class Surveyor(Policy):
         self._evidence.begin_period(change)
         self._guard.begin_period()
         self._exploration.restart(self.rounds)
-        self._learner.begin_period()
+        self._schedule.begin_period()
         self._learn(search=True)
 
     def _learn_if_due(self) -> None:
@@ -463,18 +463,18 @@ class Surveyor(Policy):
             # Without a plan, or if the limit grows, reaching it only interrupts exploring.
             can_explore or not self._has_plan or self._guard.limit.share is not None,
         )
-        if self._learner.due is not None:
+        if self._schedule.due is not None:
             return
         is_stopped = has_ended or not can_explore
-        if self._learner.needs_plan(rows, has_plan=self._has_plan, is_stopped=is_stopped):
+        if self._schedule.needs_plan(rows, has_plan=self._has_plan, is_stopped=is_stopped):
             self._learn(search=True)
-        elif self.knowledge is not None and self._learner.needs_models(self.rounds):
+        elif self.knowledge is not None and self._schedule.needs_models(self.rounds):
             self._learn(search=False)
 
     def _learn(self, *, search: bool) -> None:
         """Fit models again, and with `search` look for another plan; at once, or beside."""
         is_learning = self._exploration.is_first and self.can_explore
-        fit = self._learner.prepare(
+        fit = self._schedule.prepare(
             self.rounds,
             self._evidence,
             self.knowledge,
@@ -483,7 +483,7 @@ class Surveyor(Policy):
             keep_plan=self.ledger.record.is_proved,
         )
         if self.fits_beside:
-            self._learner.due = fit
+            self._schedule.due = fit
         else:
             self._apply(fit.learn())
 
@@ -494,6 +494,7 @@ class Surveyor(Policy):
 
     def _use(self, knowledge: Knowledge | None) -> None:
         """Carry out these plans from now on."""
-        self.knowledge, self._first_rates = knowledge, None
+        self.knowledge = knowledge
+        self._first_rates: tuple[float | None] | None = None
         self._plans = None if knowledge is None else PlansInUse.of(knowledge, self.account)
         self._beliefs = Beliefs(self._evidence, knowledge, self._plans, self._guard.baseline)

@@ -23,7 +23,7 @@ MORE_CASES, MOST_CASES = 1.35, 1_500
 """Models are fitted again after this many times as many cases, and at least this often."""
 
 
-class Learner:
+class FitSchedule:
     """Counts that say when to learn, and the fit that is due.
 
     Parameters
@@ -46,7 +46,7 @@ class Learner:
     """
 
     def __init__(
-        self, planning: Problem, seed: int, *, one_purchase: bool, budget: float | None
+        self, planning: Problem, seed: int, one_purchase: bool, budget: float | None
     ) -> None:
         self.due: PlanFit | None = None
         self.n_fits = 0
