@@ -117,6 +117,7 @@ class Surveyor(Policy):
         "budget": Optional(Real(0)),
     }
     amounts = frozenset({"max_loss", "budget"})
+    _first_rates: tuple[float | None] | None
 
     def __init__(
         self,
@@ -494,7 +495,6 @@ class Surveyor(Policy):
 
     def _use(self, knowledge: Knowledge | None) -> None:
         """Carry out these plans from now on."""
-        self.knowledge = knowledge
-        self._first_rates: tuple[float | None] | None = None
+        self.knowledge, self._first_rates = knowledge, None
         self._plans = None if knowledge is None else PlansInUse.of(knowledge, self.account)
         self._beliefs = Beliefs(self._evidence, knowledge, self._plans, self._guard.baseline)
