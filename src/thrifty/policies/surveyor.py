@@ -164,9 +164,9 @@ class Surveyor(Policy):
         if history is not None:
             self._evidence.add_history(history)
             n_complete = self._evidence.complete.size
+            self._exploration.skip_first(n_complete)
             if n_complete >= FIRST_ROWS:
                 self._learn(search=True)
-            self._exploration.skip_first(n_complete)
             self._guard.add_history()
 
     @property

@@ -1,4 +1,4 @@
-"""How far the total gain may fall below that of the best constant action."""
+"""How far the total gain may fall below that of the baseline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LossLimit:
     amount : float, optional
         The limit itself.
     share : float, optional
-        The limit as a share of what the best constant action gains or loses in the cases so far.
+        The limit as a share of what the baseline gains or loses in the cases so far.
 
     Examples
     --------
