@@ -42,7 +42,7 @@ class SeqOOS(Policy):
 
     A plan computes a value for each of the Psi_tot partial states, and at first nearly every round
     needs a new plan: 2,400 of the 10,000 rounds of Nursery, with 1,200 partial states. So a round
-    takes about 18 us there, nearly all of it for plans; other policies have no such table. Where
+    takes about 20 us there, nearly all of it for plans; other policies have no such table. Where
     features have setup fees or are sold in bundles, rounds are played one by one, which takes
     longer. Problems with more than 20,000 partial states or 14 features are refused.
 
