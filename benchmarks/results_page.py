@@ -155,11 +155,17 @@ def replaced(page: str, tables: Mapping[str, str]) -> str:
 
 
 def draw(scores: Scores, rows: Sequence[Ranked], table: pl.DataFrame, folder: Path) -> None:
-    """Draw the figures of `thrifty figures results/worlds`, small enough for a page."""
-    labels = [row.label for row in rows]
+    """Draw the figures of `thrifty figures results/worlds`, small enough for a page.
+
+    Profiles name the first policy of each kind instead of the first ones of all.
+    """
+    labels, kinds = [row.label for row in rows], kinds_of(table)
+    leaders = {kinds[label]: label for label in reversed(labels)}
+    named = [label for label in labels if leaders[kinds[label]] == label]
+    others = [label for label in labels if label not in named]
     figures = {
         "ranking": ranking(rows),
-        "profiles": profiles(scores, labels),
+        "profiles": profiles(scores, [*named, *others], n_named=len(named)),
         "difficulty": by_difficulty(scores, labels, attributes_of(table)),
     }
     for name, figure in figures.items():
