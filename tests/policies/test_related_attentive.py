@@ -204,7 +204,7 @@ def test_the_loop_of_seq_oos_plays_like_single_calls(free: tuple[bool, ...] | No
 
 def test_seq_oos_pays_a_setup_fee_once() -> None:
     drawn = SHORT.draw(environment_seed(3))
-    names = [feature.name for feature in drawn.problem.features]
+    names = tuple(feature.name for feature in drawn.problem.features)
     prices = PriceList(groups=[Group("blood", names[:2], setup=0.125)])
     problem = Problem(drawn.problem.features, drawn.problem.actions, prices=prices)
     replay = Replay(drawn.contexts, drawn.rewards, drawn.costs, problem=problem)
