@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -366,6 +367,27 @@ def test_seeds_are_played_until_it_is_clear(
     assert rows["anything"][1:] == ["0", "1", "0"]
     assert called("run", "markets", "--until-clear") == 2
     assert "--until-clear is for experiments" in capsys.readouterr().err
+
+
+def test_the_complete_benchmark_is_the_worlds_and_then_the_markets(
+    tmp_path: Path,
+    called: Called,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command = import_module("thrifty.commands.run")
+    assert command.PARTS == ("worlds", "markets")
+    for option in (("--seeds", "0:2"), ("--until-clear",), ("--json",)):
+        assert called("run", "benchmark", *option) == 2
+        assert f"{option[0]} is not for benchmark" in capsys.readouterr().err
+    parts = [written(tmp_path, SPEC, name) for name in ("one.toml", "other.toml")]
+    monkeypatch.setattr(command, "PARTS", parts)
+    given = ("--policy", "ucb1", "--workers", "1", "--out", "both")
+    assert called("run", "benchmark", *given) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("ucb1") == 2
+    assert "anything" not in shown
+    assert all(f"both/{name}/table.parquet" in shown for name in ("one", "other"))
 
 
 def test_a_folder_is_tuned_and_drawn(called: Called, capsys: pytest.CaptureFixture[str]) -> None:

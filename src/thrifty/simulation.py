@@ -16,7 +16,7 @@ from thrifty.environments.replay import Replay
 from thrifty.errors import InvalidParameter
 from thrifty.parameters import Whole, check_parameter, is_whole, require_instance
 from thrifty.playing import number_of_rounds, play
-from thrifty.policies.compiled import CompiledPolicy, Record
+from thrifty.policies.compiled import Record, RunsCompiled
 from thrifty.policies.plan import sample_plan
 from thrifty.policies.registry import make_policy, policy_maker, policy_named, require_parameters
 from thrifty.policy import Policy
@@ -187,7 +187,12 @@ def _play_into(
 ) -> None:
     """Play as many rounds as `record` has, compiled if policy and environment are arrays."""
     is_asked = chances is not None
-    if isinstance(policy, CompiledPolicy) and isinstance(environment, Replay) and not is_asked:
+    if (
+        not is_asked
+        and isinstance(environment, Replay)
+        and isinstance(policy, RunsCompiled)
+        and policy.can_run_compiled(environment)
+    ):
         policy.run_compiled(environment, record)
         return
     environment = deepcopy(environment)  # several runs may replay the same table

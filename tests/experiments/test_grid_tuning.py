@@ -10,8 +10,10 @@ import pytest
 
 from experiments.small_experiments import EXPERIMENT
 from thrifty.errors import InvalidSpec
+from thrifty.experiments.aggregates import BootstrapEstimate
 from thrifty.experiments.executors import SerialExecutor
 from thrifty.experiments.grid_tuning import (
+    GridChoice,
     catalogue_lines,
     choose,
     grid_of,
@@ -104,6 +106,14 @@ def test_the_lines_are_complete(tmp_path: Path) -> None:
     assert written.pop("features") == "best-fixed"
     assert {*written} == {"label", "policy", "alpha", "encoding"}
     assert choice.own_score is not None  # alpha of the entry, and the default encoding
+
+
+def test_a_parameter_that_is_none_is_left_out() -> None:
+    score = BootstrapEstimate(0.5, 0.4, 0.6)
+    entry = Entry("blocks", "bob-sw-linucb", {"alpha": 0.5})
+    choice = GridChoice(entry, {"alpha": 1.0, "block": None}, score, None, None, 9, 2)
+    [written] = tomllib.loads(catalogue_lines([choice], "mine"))["mine"]
+    assert written == {"label": "blocks", "policy": "bob-sw-linucb", "alpha": 1.0}
 
 
 def test_the_benchmark_reserves_seeds_for_tuning() -> None:

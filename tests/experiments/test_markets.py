@@ -148,6 +148,9 @@ def test_an_interrupted_run_continues(tmp_path: Path, monkeypatch: pytest.Monkey
     table = run_markets(every, cache, executor=SerialExecutor(), progress=done.append)
     assert sum(done) == len(every) == len(table)
     first = every[0]
+    assert table.row(0, named=True)["digest"] == first.key
+    assert json.loads(table["settings"][0]) == first.strategy.settings
+    assert table["numpy"].unique().to_list() == [np.__version__]
     damaged = cache.folder / f"{first.key}.json"
     damaged.unlink()
     computed: list[MarketTrial] = []

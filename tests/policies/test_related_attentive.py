@@ -18,7 +18,7 @@ from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.kernels.baselines import one_feature
 from thrifty.playing import play
 from thrifty.policies import POLICIES, TSRC, WTSRC, AdaILTCB, AdaILTCBPlus, SeqOOS
-from thrifty.problem import Problem
+from thrifty.problem import Group, PriceList, Problem
 from thrifty.rounds import Observation, Purchase, Run
 from thrifty.seeds import environment_seed, generator, policy_seed
 from thrifty.simulation import simulate
@@ -188,6 +188,31 @@ def test_the_twin_of_seq_oos(scales: tuple[float, float], free: tuple[bool, ...]
         other = naive_attentive.run_in_steps(twin, replay, draws)
         assert_same(run, other)
         np.testing.assert_array_equal(run.costs, other.costs)
+
+
+@pytest.mark.parametrize("free", [None, (False, True, False)])
+def test_the_loop_of_seq_oos_plays_like_single_calls(free: tuple[bool, ...] | None) -> None:
+    drawn = SHORT.draw(environment_seed(3))
+    replay = Replay(drawn.contexts, drawn.rewards, drawn.costs, free, problem=drawn.problem)
+    policy = SeqOOS(replay.problem, reward_scale=0.3, probability_scale=0.2, seed=policy_seed(3))
+    plain = play(policy, replay)
+    compiled = simulate("seq-oos", replay, seeds=[3], reward_scale=0.3, probability_scale=0.2)[0]
+    assert_same(plain, compiled)
+    np.testing.assert_array_equal(plain.costs, compiled.costs)
+    assert len({*compiled.observed.sum(axis=1).tolist()}) > 2
+
+
+def test_seq_oos_pays_a_setup_fee_once() -> None:
+    drawn = SHORT.draw(environment_seed(3))
+    names = tuple(feature.name for feature in drawn.problem.features)
+    prices = PriceList(groups=[Group("blood", names[:2], setup=0.125)])
+    problem = Problem(drawn.problem.features, drawn.problem.actions, prices=prices)
+    replay = Replay(drawn.contexts, drawn.rewards, drawn.costs, problem=problem)
+    run = simulate("seq-oos", replay, seeds=[3], reward_scale=0.3, probability_scale=0.0)[0]
+    fees = 0.125 * run.observed[:, :2].any(axis=1)
+    paid = (drawn.costs * run.observed).sum(axis=1) + fees
+    np.testing.assert_allclose(run.costs, paid)
+    assert 0 < fees.mean() < 0.125
 
 
 def test_the_value_of_a_feature_by_hand() -> None:

@@ -382,3 +382,25 @@ def test_the_conformance_suite_accepts_notes(policy: Any) -> None:
     subject = Subject.of(policy, problem=None, seed=0, parameters={})
     asking_for_propensities_changes_nothing(subject)
     propensities_are_frequencies(subject)
+
+
+class RareChoices(Policy):
+    """Rarely buys a feature, and rarely takes another action. It does not state how likely."""
+
+    def _choose_features(self, known: Observation) -> Purchase:
+        del known
+        return Purchase(self.rng.random(self.problem.n_features) < 0.02)
+
+    def _choose_action(self, observation: Observation, available: NDArray[np.bool_]) -> int:
+        del observation
+        allowed = np.flatnonzero(available)
+        return int(self.rng.choice(allowed) if self.rng.random() < 0.03 else allowed[0])
+
+    def _update(self, observation: Any, action: int, reward: float, outcome: Any) -> None:
+        pass
+
+
+def test_rare_choices_may_be_missing_in_an_estimate() -> None:
+    for seed in range(3):
+        subject = Subject.of(RareChoices, problem=None, seed=seed, parameters={})
+        propensities_are_frequencies(subject)

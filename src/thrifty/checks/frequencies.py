@@ -89,9 +89,10 @@ def stated(policy: Policy, case: SampledCase) -> tuple[float, float] | None:
         found = policy.propensity(known, choice, notes=notes)
         if found is None:
             return None
-        error = error * found.probability + probability * found.error
+        error = error * (found.probability + found.error) + probability * found.error
         probability *= found.probability
-        notes = found.notes
+        # An estimate may be 0 although the choice is possible. Then it has no notes of its own.
+        notes = found.of_made(choice.purpose if isinstance(choice, Purchase) else 0).notes
     return probability, error
 
 

@@ -35,6 +35,10 @@ from thrifty.experiments.selection import with_policies
 from thrifty.experiments.spec import find_all
 from thrifty.experiments.until_clear import PairDecisions
 
+BENCHMARK = "benchmark"
+"""Name of the complete benchmark of policies."""
+PARTS = ("worlds", "markets")
+
 
 def run(
     name: Annotated[
@@ -81,7 +85,7 @@ def run(
     horizons, the growth of regret. A folder such as worlds runs all its experiments, prints tables
     of regrets and a ranking, and writes OUT/worlds/runs.parquet. priced is the benchmark of plans
     on real tables with prices; its seeds are the numbers of the splits. markets is the benchmark of
-    policies on made-up markets whose best gain is known.
+    policies on made-up markets whose best gain is known. benchmark is worlds, and then markets.
 
     Example: thrifty run nursery/window --seeds 0:20
     """
@@ -89,6 +93,12 @@ def run(
         raise InvalidParameter(
             f"--until-clear is for experiments, but {name} is another benchmark: leave it out."
         )
+    if name == BENCHMARK:
+        _require_complete(seeds=seeds is not None, until_clear=until_clear, as_json=as_json)
+        common: dict[str, Any] = {"choosing": choosing, "workers": workers, "cluster": cluster}
+        for part in PARTS:
+            run(part, out=out, fresh=fresh, policy=policy, **common)
+        return
     if is_priced(name):
         with open_session(workers, out, fresh=fresh, cluster=cluster) as session:
             run_benchmark(
@@ -131,6 +141,17 @@ def run(
     else:
         _show_experiment(results[0], out)
         show_decisions(decisions)
+
+
+def _require_complete(**given: bool) -> None:
+    """Refuse options that mean something else for worlds than for markets."""
+    for option, is_given in given.items():
+        if is_given:
+            parts = " and ".join(PARTS)
+            raise InvalidParameter(
+                f"--{option.removeprefix('as_').replace('_', '-')} is not for {BENCHMARK}, which "
+                f"is {parts}: leave it out, or run the two one after the other."
+            )
 
 
 def _show_experiment(results: Results, out: Path) -> None:

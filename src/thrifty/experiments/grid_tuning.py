@@ -182,7 +182,8 @@ def _lines(choice: GridChoice, name: str) -> str:
     if entry.features != ALL:
         values["features"] = entry.features
     values |= {**entry.params, **choice.chosen}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    # TOML has no None: it is the default of every parameter that may be None.
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None]
     return "\n".join([f"[[{name}]]", *lines, ""])
 
 

@@ -137,6 +137,31 @@ class ReferenceStrategy:
         return self.function(market, seed)
 
 
+RELATED_WORK = (
+    "ps-linucb",
+    "d-linucb",
+    "sw-linucb",
+    "bob-sw-linucb",
+    "dlinucb",
+    "dlinucb-ensemble",
+    "dal-linucb",
+    "adaptive-ts",
+    "particle-learning",
+    "ada-iltcb",
+    "ada-iltcb-plus",
+    "dal-ncc-ucrl2",
+    "tsrc",
+    "wtsrc",
+    "d-ucb",
+    "discounted-ts",
+    "cusum-ucb",
+    "m-ucb",
+    "glr-klucb",
+    "master",
+)
+"""Policies of related work that play markets. `sim-oos` and `seq-oos` do not: they plan over all
+partial states, of which a market has up to 10^13."""
+
 STRATEGIES: tuple[MarketStrategy, ...] = (
     ReferenceStrategy("best plan", best_plan),
     ReferenceStrategy("told", told),
@@ -151,6 +176,7 @@ STRATEGIES: tuple[MarketStrategy, ...] = (
     PolicyStrategy("sw-ucb", "sw-ucb"),
     PolicyStrategy("ucb1", "ucb1"),
     PolicyStrategy("epsilon-greedy", "epsilon-greedy"),
+    *(PolicyStrategy(name, name) for name in RELATED_WORK),
 )
 """The strategies of `thrifty run markets`. A new policy is one more line, or two if it can start
 warm."""

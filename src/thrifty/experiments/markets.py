@@ -20,6 +20,9 @@ expected reward of an action given all values of the case, so the luck of outcom
 `stepwise`   Float64  exact gain of the best stepwise plan
 `foresight`  Float64  exact gain with perfect foresight
 `seconds`    Float64  time to play
+`settings`   String   policy, parameters and number of past cases, as JSON
+`thrifty`..  String   versions of Thrifty, numpy, numba and Python
+`digest`     String   hash of the trial's contents and of the code that computed it
 ===========  =======  ==================================================================
 """
 
@@ -38,12 +41,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from thrifty._version import __version__
 from thrifty.environments.market import ROUNDS, Market, MarketDecisions
 from thrifty.environments.markets import FAMILIES
 from thrifty.errors import InvalidTable, UnknownName
 from thrifty.experiments.executors import Executor
 from thrifty.experiments.market_strategies import STRATEGIES, MarketStrategy
 from thrifty.experiments.runner import CACHE_FOLDER
+from thrifty.experiments.single_runs import versions
 from thrifty.experiments.sources import digest_of
 from thrifty.files import atomic_write
 
@@ -283,4 +288,11 @@ def run_markets(
     for index, row in executor.run([partial(MarketTrial.compute, trial) for trial in missing]):
         cache.add(missing[index], row)
         report(1)
-    return pl.DataFrame([cache.row(trial) for trial in trials], schema=SCHEMA)
+    table = pl.DataFrame([cache.row(trial) for trial in trials], schema=SCHEMA)
+    settings = [json.dumps(trial.strategy.settings, sort_keys=True) for trial in trials]
+    own = {"thrifty": __version__, **versions()}
+    return table.with_columns(
+        pl.Series("settings", settings, dtype=pl.String),
+        *(pl.lit(version).alias(name) for name, version in own.items()),
+        pl.Series("digest", [trial.key for trial in trials], dtype=pl.String),
+    )

@@ -42,20 +42,20 @@ def ranking(rows: Sequence[Ranked]) -> Figure:
     right.axvline(0.5, color="#505050", linestyle=":", linewidth=0.9)
     right.set_xlim(-0.02, 1.02)
     left.set_yticks(range(len(rows)), [row.label for row in rows])
-    left.invert_yaxis()
+    left.set_ylim(len(rows) - 0.5, -0.5)
     return figure
 
 
 @print_quality()
-def profiles(scores: Scores, labels: Sequence[str]) -> Figure:
+def profiles(scores: Scores, labels: Sequence[str], *, n_named: int = NAMED_LINES) -> Figure:
     """Draw the share of the runs above every score. The first policies are named."""
     thresholds = np.linspace(LOWEST, 1, 301)
     figure = new_figure(8.4, 4.4)
     axes = figure.add_subplot()
     for k, label in reversed([*enumerate(labels)]):
-        style = _line_style(k)
+        style = _line_style(k, n_named)
         axes.plot(thresholds, performance_profile(scores.of(label), thresholds), **style)
-        if k < NAMED_LINES:
+        if k < n_named:
             axes.plot([], [], label=label, **style)
     handles, names = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], names[::-1], loc="outside right center")
@@ -138,7 +138,7 @@ def _draw_estimates(axes: Axes, estimates: Sequence[BootstrapEstimate | None], t
     axes.set_xlabel(title)
 
 
-def _line_style(k: int) -> dict[str, Any]:
-    if k >= NAMED_LINES:
+def _line_style(k: int, n_named: int) -> dict[str, Any]:
+    if k >= n_named:
         return {"color": "#D0D0D0", "linewidth": 0.8}
     return {"color": KEY_COLOURS[k % len(KEY_COLOURS)], "linestyle": DASHES[k // len(KEY_COLOURS)]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,17 @@ from thrifty.rounds import Observation, Purchase, as_array
 
 NO_DRAWS = np.empty(0)
 Record = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+
+
+@runtime_checkable
+class RunsCompiled(Protocol):
+    """A policy with a compiled loop for the tables of a `Replay`."""
+
+    def can_run_compiled(self, world: Replay) -> bool:
+        """Return True if the loop plays these rounds."""
+
+    def run_compiled(self, world: Replay, out: Record) -> None:
+        """Play the first rounds of `world`, as many as `out` holds, and record them there."""
 
 
 class CompiledPolicy(Policy):
@@ -82,6 +93,10 @@ class CompiledPolicy(Policy):
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the bound steps, because a copy has its own arrays."""
         return {name: value for name, value in vars(self).items() if name != "_bound"}
+
+    def can_run_compiled(self, world: Replay) -> bool:  # noqa: ARG002
+        """Return True: the loop plays all tables."""
+        return True
 
     def run_compiled(self, world: Replay, out: Record) -> None:
         """Play the first rounds of `world`, as many as `out` holds, and record them there.

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thrifty.environments.replay import Replay
 from thrifty.errors import DamagedFile, InvalidParameter
 from thrifty.kernels.ncc import seq_oos as kernel
 from thrifty.kernels.ncc.sweep import SWEEP, sweep_rounds
 from thrifty.parameters import Real
-from thrifty.policies.compiled import require_prices
+from thrifty.policies.compiled import Record, require_prices
 from thrifty.policies.ties import chances_of_untried_or_last, equal_chances
 from thrifty.policy import Policy
 from thrifty.problem import Problem
@@ -39,11 +40,11 @@ class SeqOOS(Policy):
     2^D rounds and actions that were never tried in a state are as in `SimOOS`, which it equals for
     a single feature. Like `SimOOS` it gets prices in advance.
 
-    The compiled loop has no steps, so rounds are played one by one. A plan computes a value for
-    each of the Psi_tot partial states, and at first nearly every round needs a new plan: a plan
-    takes about 0.07 ms for the 1,200 partial states of the Nursery data and 0.65 ms for 6,561.
-    10,000 rounds of Nursery have 2,400 plans and take about 0.2 ms each, a quarter of it for plans.
-    Problems with more than 20,000 partial states or 14 features are refused.
+    A plan computes a value for each of the Psi_tot partial states, and at first nearly every round
+    needs a new plan: 2,400 of the 10,000 rounds of Nursery, with 1,200 partial states. So a round
+    takes about 20 us there, nearly all of it for plans; other policies have no such table. Where
+    features have setup fees or are sold in bundles, rounds are played one by one, which takes
+    longer. Problems with more than 20,000 partial states or 14 features are refused.
 
     Atan, Ghoorchian, Maghsudi, van der Schaar (2021). Data-driven online recommender systems with
     costly information acquisition. IEEE Transactions on Services Computing.
@@ -93,9 +94,13 @@ class SeqOOS(Policy):
         scales = {"reward_scale": reward_scale, "probability_scale": probability_scale}
         super().__init__(problem, seed=seed, delta=delta, **scales)
         _require_small(problem)
-        self._strides = kernel.strides_of(problem.levels)
-        self._scales = np.array([reward_scale, probability_scale], dtype=np.float64)
-        self._sweep = sweep_rounds(problem.n_features)
+        self._rules = kernel.Rules(
+            levels=problem.levels,
+            strides=kernel.strides_of(problem.levels),
+            delta=float(delta),
+            scales=np.array([reward_scale, probability_scale], dtype=np.float64),
+            sweep=sweep_rounds(problem.n_features),
+        )
         self._state = kernel.initial(problem.levels, problem.n_actions)
 
     def read_price_list(self, prices: ArrayLike) -> None:
@@ -138,11 +143,51 @@ class SeqOOS(Policy):
         for name, array in own.items():
             array[...] = state[name]
 
+    def can_run_compiled(self, world: Replay) -> bool:
+        """Return True if every feature is sold alone: steps and setup fees are played one by one.
+
+        Parameters
+        ----------
+        world : Replay
+            Rounds to play.
+
+        Returns
+        -------
+        bool
+            Whether `run_compiled` plays them.
+        """
+        return not (world.sales.fees.size or (world.sales.bundles >= 0).any())
+
+    def run_compiled(self, world: Replay, out: Record) -> None:
+        """Play the first rounds of `world`, as many as `out` holds, and record them there.
+
+        Parameters
+        ----------
+        world : Replay
+            Rounds in which every feature is sold alone.
+        out : tuple of arrays
+            Room for purchases, actions, rewards and costs.
+        """
+        observed, actions, rewards, costs = out
+        rounds = kernel.Rounds(
+            contexts=np.ascontiguousarray(world.contexts),
+            rewards=np.ascontiguousarray(world.rewards),
+            costs=np.ascontiguousarray(world.costs),
+            free=world.free,
+            draws=self.rng.random(len(actions)),
+            observed=observed,
+            actions=actions,
+            gained=rewards,
+            paid=costs,
+        )
+        kernel.play_rounds(self._state, self._rules, rounds)
+        self.rounds += len(actions)
+
     def _choose_features(self, known: Observation) -> Purchase:
         mask = np.zeros(self.problem.n_features, dtype=np.bool_)
         if known.purpose & SWEEP:
             return Purchase.unchecked(mask, _purpose(known))
-        if self._state.clock[0] < self._sweep and np.isnan(known.costs).all():
+        if self._state.clock[0] < self._rules.sweep and np.isnan(known.costs).all():
             bits = int(self._state.clock[0])
             for i in range(mask.size):
                 mask[i] = bits >> (mask.size - 1 - i) & 1
@@ -186,7 +231,7 @@ class SeqOOS(Policy):
         s = self._number(free)
         for i in order:
             if codes[i] >= 0:
-                s += (int(codes[i]) + 1) * int(self._strides[i])
+                s += (int(codes[i]) + 1) * int(self._rules.strides[i])
                 state.moves[s, i] += 1
         state.pulls[s, action] += 1
         state.sums[s, action] += reward
@@ -199,12 +244,12 @@ class SeqOOS(Policy):
         state.clock[0] += 1
 
     def _plan(self) -> None:
-        levels, delta = self.problem.levels, float(self.parameters["delta"])
-        kernel.plan(self._state, levels, self._strides, delta, self._scales)
+        rules = self._rules
+        kernel.plan(self._state, rules.levels, rules.strides, rules.delta, rules.scales)
 
     def _number(self, codes: NDArray[np.int64]) -> int:
         """Return the number of a partial state."""
-        return int((codes + 1) @ self._strides)
+        return int((codes + 1) @ self._rules.strides)
 
 
 def _order(purpose: int) -> list[int]:
