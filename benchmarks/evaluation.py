@@ -17,7 +17,7 @@ The last lines say whether the intervals of the methods that are unbiased under 
 the true gain in 93% of the logs of each world, and in how many worlds doubly robust has the
 smallest error of them. Settings of the estimators were chosen on logs with other seeds.
 
-`python -m benchmarks.evaluation --time` measures a log of a million cases.
+`python -m benchmarks.evaluation --time` measures a log of a million cases, and replays of a part.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thrifty import POLICIES
 from thrifty.environments import nursery
 from thrifty.environments.families import FAMILIES as SYNTHETIC
 from thrifty.environments.markets import FAMILIES as MARKETS
@@ -44,6 +45,7 @@ from thrifty.evaluation.evaluating import (
 )
 from thrifty.evaluation.logged_cases import LoggedCases
 from thrifty.evaluation.purchase_weights import action_weights
+from thrifty.evaluation.rejection import evaluate_learning
 from thrifty.evaluation.targets import Followed, follow_plan
 from thrifty.evaluation.weighting import self_normalised_scores
 from thrifty.plans.cases import PastCases
@@ -56,6 +58,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 POPULATION, LEARNT_FROM, CASES, LOGS, MILLION = 200_000, 2_000, 4_000, 300, 1_000_000
+REPLAYED = 100_000
 FIRST_SEED = 1_000
 """Seed of the first log."""
 LEAST_COVERAGE = 0.93
@@ -360,13 +363,22 @@ def is_covered(found: dict[str, dict[str, Measured]]) -> bool:
 
 
 def time_a_million() -> None:
-    """Print how long an evaluation of a million cases takes."""
+    """Print how long an evaluation of a million cases takes, and replays of learning policies."""
     world = KnownWorld.of(from_market("lending"))
     log = write_log(world, MILLION, np.random.default_rng(0))
-    started = perf_counter()
-    followed = follow_plan(world.target, log)
-    evaluate_fixed(log, followed)
-    print(f"{log.n_cases:,} cases: {perf_counter() - started:.1f} s")
+    started = perf_counter(), process_time()
+    evaluate_fixed(log, follow_plan(world.target, log))
+    _print_time(f"{log.n_cases:,} cases", started)
+    part = log.subset(np.arange(REPLAYED))
+    for name in ("ucb1", "linucb", "scout"):
+        started = perf_counter(), process_time()
+        evaluate_learning(part, partial(POLICIES[name], part.problem, seed=1))
+        _print_time(f"{part.n_cases:,} cases, replay of {name}", started)
+
+
+def _print_time(what: str, started: tuple[float, float]) -> None:
+    wall, processor = perf_counter() - started[0], process_time() - started[1]
+    print(f"{what}: {wall:.1f} s, {processor:.1f} s of processor time", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -214,7 +214,7 @@ class LoggedCases:
                 "which is not a finite amount: correct the cost"
             )
 
-        self._require(np.asarray(np.isfinite(self.costs).all(axis=1)), describe)
+        self._require(np.isfinite(self.spend), describe)
 
     def _require_probabilities(self) -> None:
         self._require_probability(self.action_probabilities, "action")
