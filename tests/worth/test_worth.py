@@ -401,6 +401,9 @@ def test_the_policy_file_gives_surveyor_its_parameters() -> None:
     cases = informative_cases(1, 100)
     own: dict[str, Any] = {"name": "mine", "horizon": 33, "max_loss": 0.5}
     assert surveyor_parameters(PolicySection(**own)) == {"horizon": 33, "max_loss": 0.5}
+    compared: dict[str, Any] = {"name": "mine", "policy": "surveyor", "baseline": "plan.json"}
+    with pytest.raises(InvalidParameter, match="makes plans itself: remove baseline"):
+        surveyor_parameters(PolicySection(**compared))
     own = {"name": "mine", "recall": False}
     scouts = cases.policy_file.replace(policy=PolicySection(**own))
     with pytest.raises(InvalidParameter, match="Surveyor, which 'auto' has chosen, has no param"):

@@ -116,7 +116,8 @@ class LossGuard:
         clearness : float
             Standard errors by which the plan seems better than buying nothing. By default a clear
             plan may lose a little more than exploring, and there is no doubt about a very clear
-            one, unless it has lost before. A limit that was given has no exception.
+            one, unless it has lost before. A limit that was given, or one against a given plan, has
+            no exception.
 
         Returns
         -------
@@ -125,7 +126,8 @@ class LossGuard:
         """
         if self._allows_another_case(rounds):
             return False
-        if self.limit.is_given or self.ledger.record.is_doubtful or clearness < CLEAR:
+        has_exception = not self.limit.is_given and self.baseline is None
+        if not has_exception or self.ledger.record.is_doubtful or clearness < CLEAR:
             return True
         return clearness < VERY_CLEAR and not self._allows_another_case(rounds, TRIAL_SHARE)
 
