@@ -81,6 +81,14 @@ def test_if_no_action_is_safe_the_one_is_taken_that_the_gain_is_farthest_below()
     assert kept.safe_actions(0).tolist() == [True, False]
 
 
+def test_if_no_action_is_safe_a_loss_that_is_known_counts_more_than_one_that_is_estimated() -> None:
+    kept = guard(10.0, repaid=9, defaults=1)
+    take(kept, DECLINE, EITHER, 0.0)  # what approving would have earned stays hidden
+    kept.ledger.surpluses = [-50.0, -30.0]
+    assert kept.ledger.over(APPROVE) < kept.ledger.over(DECLINE)
+    assert kept.safe_actions(0).tolist() == [False, True]
+
+
 def test_an_action_that_is_the_only_baseline_is_always_safe() -> None:
     kept = guard(10.0, repaid=60, defaults=40)
     kept.ledger.surpluses = [-12.0, -30.0]

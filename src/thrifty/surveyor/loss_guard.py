@@ -152,15 +152,17 @@ class LossGuard:
         Returns
         -------
         array of bool, shape (A,)
-            True for each of them. If what is gained falls too far below several actions that may be
-            the best one, no action is safe: then the one that the gain is farthest below.
+            True for each of them. If the gain is too far below several actions that may be the best
+            one, no action is safe: then the one whose reward was hidden least often, so that the
+            loss against it is best known; of several, the one that the gain is farthest below.
         """
         compared = self.ledger.compared
         over = np.array([self.ledger.over(k) for k in compared])
         left, gaps = over + self.allowed(rounds), self._gaps[:, compared]
         safe: Bools = ((gaps <= 0) | (gaps <= left)).all(axis=1)
         if not safe.any():
-            safe[compared[int(over.argmin())]] = True
+            hidden = [sum(counts[k] for counts in self.ledger.hidden) for k in compared]
+            safe[min(zip(hidden, over.tolist(), compared, strict=True))[2]] = True
         return safe
 
     def accepted(self, *, is_learning: bool) -> float:
