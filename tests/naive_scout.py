@@ -705,9 +705,9 @@ class Scout(Twin):
         """Return the former regime that may be back while only sure actions are exploited."""
         sure = sum(self.habits[a] for a in range(self.n_actions) if self.is_sure(a))
         is_late = self.age >= steps.RECOGNITION_ROUNDS
-        old = [it for it in self.regimes if it.age >= regimes.MIN_AGE_TO_RECALL]
-        if self.recall and old and is_late and not self.grows and sure > exploration.ASLEEP:
-            return max(old, key=lambda it: it.value)
+        asleep = sure > exploration.ASLEEP and not self.grows
+        if self.recall and self.regimes and is_late and asleep:
+            return max(self.regimes, key=lambda it: it.value)
         return None
 
     def recalls(self) -> float:
