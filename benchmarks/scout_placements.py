@@ -1,4 +1,4 @@
-"""Scout where the declared range of rewards differs: `python -m benchmarks.scout_placements`.
+"""Scout with other declared ranges: `python -m benchmarks.scout_placements [WORLD ...]`.
 
 What Scout does must not depend on where the rewards lie in their declared range. So the same
 worlds are played with five ranges. For each world and range it prints the mean gain in money per
@@ -22,10 +22,9 @@ from thrifty.environments.world import World
 
 RANGES = ((-90, 60), (-900, 120), (-5_000, 5_000), (-90, 4_000), (-4_000, 60))
 WORLDS: dict[str, Callable[..., World]] = {
-    "no turn": partial(safe_action, turns=0),
-    "three turns": safe_action,
-    "eight turns": partial(safe_action, turns=8),
-    "noisy, three turns": partial(safe_action, noise=15.0),
+    "three-turns": safe_action,
+    "stationary": partial(safe_action, turns=0),
+    "eight-turns": partial(safe_action, turns=8),
 }
 SEEDS, CHOOSING = range(40), range(1000, 1040)
 
@@ -41,13 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scout_placements", description=__doc__
     )
+    parser.add_argument("worlds", nargs="*", metavar="WORLD", help=", ".join(WORLDS))
     parser.add_argument("--choosing", action="store_true")
-    seeds = CHOOSING if parser.parse_args(arguments).choosing else SEEDS
+    options = parser.parse_args(arguments)
+    seeds = CHOOSING if options.choosing else SEEDS
     print(f"{'':20}{'range':>18}{'gain':>8}{'difference':>12}{'95 %':>8}", flush=True)
-    for name, make in WORLDS.items():
-        usual = gains(make, *RANGES[0], seeds)
+    for name in options.worlds or WORLDS:
+        usual = gains(WORLDS[name], *RANGES[0], seeds)
         for low, high in RANGES:
-            found = gains(make, low, high, seeds)
+            found = usual if (low, high) == RANGES[0] else gains(WORLDS[name], low, high, seeds)
             share = (found - usual) / usual.mean()
             error = 1.96 * share.std(ddof=1) / np.sqrt(share.size)
             print(
