@@ -2,8 +2,8 @@
 
 For each world it prints the mean regret, the share of the oracle's gain in money with a 95 %
 interval, and the share of the worst seed. Seeds are those that are reported; `--choosing` uses the
-seeds that constants are chosen on. `--folder stationary` plays the worlds in which nothing changes, and
-`--policy NAME` another policy with its default parameters.
+seeds that constants are chosen on. `--folder stationary` plays the worlds in which nothing changes,
+and `--policy NAME` another policy with its default parameters.
 """
 
 from __future__ import annotations
