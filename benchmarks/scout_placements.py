@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty import simulate
-from thrifty.environments.families import safe_action
+from thrifty.environments.safe_families import safe_action
 from thrifty.environments.world import World
 
 RANGES = ((-90, 60), (-900, 120), (-5_000, 5_000), (-90, 4_000), (-4_000, 60))
@@ -32,7 +32,8 @@ SEEDS, CHOOSING = range(40), range(1000, 1040)
 def gains(make: Callable[..., World], low: float, high: float, seeds: range) -> NDArray[np.float64]:
     """Return the gain in money per round, for each seed."""
     runs = simulate("scout", partial(make, low=low, high=high), seeds=seeds, workers=1)
-    return low + (high - low) * runs.gains.mean(axis=1)
+    found: NDArray[np.float64] = low + (high - low) * runs.gains.mean(axis=1)
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
