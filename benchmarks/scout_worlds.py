@@ -2,7 +2,8 @@
 
 For each world it prints the mean regret, the share of the oracle's gain in money with a 95 %
 interval, and the share of the worst seed. Seeds are those that are reported; `--choosing` uses the
-seeds that constants are chosen on.
+seeds that constants are chosen on. `--folder stationary` plays the worlds in which nothing changes,
+and `--policy NAME` another policy with its default parameters.
 """
 
 from __future__ import annotations
@@ -24,15 +25,17 @@ from thrifty.experiments.spec import Experiment, catalogue, find, for_choosing
 Floats = NDArray[np.float64]
 
 
-def measure(name: str, choosing: bool = False) -> tuple[Floats, Floats]:
+def measure(
+    name: str, choosing: bool = False, folder: str = "worlds", policy: str = "scout"
+) -> tuple[Floats, Floats]:
     """Return the regret of each seed, and the share of the oracle's gain, both in expectation.
 
     The published arrays are fixed, so there it is the realised gain.
     """
-    experiment = find(f"worlds/{name}")
+    experiment = find(f"{folder}/{name}")
     experiment = for_choosing(experiment) if choosing else experiment
     make = partial(environment_named(experiment.environment), **experiment.environment_params)
-    runs = simulate("scout", make, seeds=experiment.seeds, workers=1)
+    runs = simulate(policy, make, seeds=experiment.seeds, workers=1)
     best, spans = zip(
         *(_gain_of_oracle(experiment, make(seed)) for seed in runs.seeds), strict=True
     )
@@ -58,13 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scout_worlds", description=__doc__)
     parser.add_argument("worlds", nargs="*")
     parser.add_argument("--choosing", action="store_true")
+    parser.add_argument("--folder", default="worlds")
+    parser.add_argument("--policy", default="scout")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args(arguments)
-    every = [name.partition("/")[2] for name in catalogue() if name.startswith("worlds/")]
+    start = f"{options.folder}/"
+    every = [name.removeprefix(start) for name in catalogue() if name.startswith(start)]
     names = options.worlds or every
     print(f"{'':22}{'regret':>8}{'share':>8}{'95 %':>8}{'worst':>8}", flush=True)
     with ProcessPoolExecutor(options.workers) as pool:
-        found = pool.map(partial(measure, choosing=options.choosing), names)
+        play = partial(
+            measure, choosing=options.choosing, folder=options.folder, policy=options.policy
+        )
+        found = pool.map(play, names)
         for name, (regret, shares) in zip(names, found, strict=True):
             error = 1.96 * shares.std(ddof=1) / np.sqrt(shares.size)
             print(

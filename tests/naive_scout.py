@@ -559,7 +559,8 @@ class Scout(Twin):
 
     @property
     def headroom(self) -> float:
-        return max(0.0, 1.0 - self.value)
+        top = self.low + self.span
+        return max(exploration.UNSEEN if top < 1 - 1e-6 else 0.0, 1.0 - self.value)
 
     def predicted(self, observed: Set, codes: Codes, action: int) -> tuple[float, float]:
         """Return m(a, psi) and the number of rewards behind it."""
@@ -633,7 +634,9 @@ class Scout(Twin):
     def epsilon(self) -> float:
         if self.age == 0:
             return 1.0
-        doubt = 1 - self.certainty
+        sure = sum(self.habits[a] for a in range(self.n_actions) if self.is_sure(a))
+        asleep = sure > exploration.ASLEEP and not self.grows
+        doubt = 0.0 if asleep else 1 - self.certainty
         chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * doubt) / math.sqrt(self.age)
         chance = max(exploration.MIN_EPSILON, chance)
         wide = self.explored()
@@ -644,8 +647,7 @@ class Scout(Twin):
             )
             return min(1.0, chance) * cheap**exploration.YOUNG_CAUTION
         matters = max(0.0, 1 - math.exp(self.log_weights[()]))
-        sure = sum(self.habits[a] for a in range(self.n_actions) if self.is_sure(a))
-        if not self.grows and sure <= exploration.ASLEEP:
+        if not self.grows and not asleep:
             doubted = min(1.0, max(0.0, self.headroom / exploration.CAREFUL - 1))
             matters **= 1 - 0.5 * doubted
         loss = self.value - self.blind_mean + price
@@ -703,9 +705,9 @@ class Scout(Twin):
         """Return the former regime that may be back while only sure actions are exploited."""
         sure = sum(self.habits[a] for a in range(self.n_actions) if self.is_sure(a))
         is_late = self.age >= steps.RECOGNITION_ROUNDS
-        old = [it for it in self.regimes if it.age >= regimes.MIN_AGE_TO_RECALL]
-        if self.recall and old and is_late and not self.grows and sure > exploration.ASLEEP:
-            return max(old, key=lambda it: it.value)
+        asleep = sure > exploration.ASLEEP and not self.grows
+        if self.recall and self.regimes and is_late and asleep:
+            return max(self.regimes, key=lambda it: it.value)
         return None
 
     def recalls(self) -> float:

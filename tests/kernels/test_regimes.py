@@ -18,7 +18,6 @@ from thrifty.kernels.scout.regimes import (
     FAILED,
     HANDICAP,
     KEPT,
-    MIN_AGE_TO_RECALL,
     MIN_AGE_TO_STORE,
     PROBATION,
     SLOTS,
@@ -269,16 +268,16 @@ def test_the_former_regime_with_the_largest_value() -> None:
     tables, weights, stored = known(10.0, 9.0)
     assert best_former(stored) == NONE
     for restart, value in enumerate((0.3, 0.7, 0.5), start=1):
-        store(stored, tables, weights, BLIND, MIN_AGE_TO_RECALL, restart, value)
+        store(stored, tables, weights, BLIND, OLD, restart, value)
     assert best_former(stored) == 1
 
 
 def test_a_young_regime_is_not_recalled() -> None:
     tables, weights, stored = known(10.0, 9.0)
-    store(stored, tables, weights, BLIND, MIN_AGE_TO_RECALL - 1, 1, 0.9)
+    store(stored, tables, weights, BLIND, MIN_AGE_TO_STORE, 1, 0.9)
     assert best_former(stored) == NONE
-    store(stored, tables, weights, BLIND, MIN_AGE_TO_RECALL, 2, 0.3)
-    assert best_former(stored) == 1
+    store(stored, tables, weights, BLIND, OLD, 2, 0.3)
+    assert best_former(stored) == 0
 
 
 def test_mistakes_raise_the_evidence_that_is_needed() -> None:

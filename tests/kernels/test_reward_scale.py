@@ -14,6 +14,7 @@ repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 note_reward = numba.njit(lambda scale, r: reward_scale.note_reward(scale, r))
 scaled = numba.njit(lambda scale, r: reward_scale.scaled(scale, r))
 declared = numba.njit(lambda scale, v: reward_scale.declared(scale, v))
+is_top_declared = numba.njit(lambda scale: reward_scale.is_top_declared(scale))
 convert = numba.njit(lambda sums, pulls, f, g: reward_scale.convert(sums, pulls, f, g))
 
 
@@ -45,6 +46,17 @@ def test_the_declared_range_stays_if_it_is_nearly_covered_or_rewards_are_all_ali
     rewards: tuple[float, float],
 ) -> None:
     assert seen(*rewards * MIN_REWARDS)[[LOW, SPAN]].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "is_top"),
+    [((0.4, 0.5), False), ((0.4, 1.0), True), ((0.1, 0.95), True), ((0.0, 0.6), False)],
+)
+def test_the_learnt_range_may_end_where_the_declared_one_does(
+    rewards: tuple[float, float], is_top: bool
+) -> None:
+    assert is_top_declared(seen(*rewards)) is True  # too few rewards for a range of their own
+    assert is_top_declared(seen(*rewards * MIN_REWARDS)) is is_top
 
 
 @repeatable

@@ -127,10 +127,10 @@ def by_formula(
     price: float,
     nothing_matters: float = NOTHING_MATTERS,
     *,
-    grows: bool = False,
+    doubted_too: bool = True,
 ) -> float:
     chance = exploration.EPSILON * (1 + exploration.AMBIGUITY * (1 - certainty)) / math.sqrt(age)
-    doubted = 0.0 if grows else min(1, max(0, max(0, 1 - value) / exploration.CAREFUL - 1))
+    doubted = min(1, max(0, max(0, 1 - value) / exploration.CAREFUL - 1)) if doubted_too else 0.0
     matters = max(exploration.MIN_MATTERING, (1 - nothing_matters) ** (1 - doubted / 2))
     chance = min(exploration.MAX_EPSILON, max(exploration.MIN_EPSILON, chance) * matters)
     loss = value - blind + price
@@ -169,6 +169,27 @@ def test_what_can_be_gained_is_compared_with_what_exploring_loses() -> None:
 
 def test_nothing_is_explored_where_nothing_can_be_gained() -> None:
     assert epsilon(made(age=YOUNG + 1, value=1.0), ALL) == 0.0
+
+
+def test_doubt_does_not_count_while_only_sure_actions_are_exploited() -> None:
+    state = priced(made(age=400, certainty=0.5, value=0.6), 0.1, 0.1, 0.1)
+    state.variety["seen"], state.variety["variance"] = 100.0, [0.0, 0.2, 0.2]
+    state.habits[:] = [0.8, 0.1, 0.1]
+    awake = epsilon(state, ALL)
+    state.habits[:] = [0.95, 0.05, 0.0]
+    asleep = by_formula(400, 1.0, 0.6, 0.5, 0.3, doubted_too=False)
+    assert epsilon(state, ALL) == pytest.approx(asleep) != awake
+    state.book["certainty"] = 0.1
+    assert epsilon(state, ALL) == pytest.approx(asleep)
+
+
+def test_rewards_larger_than_any_seen_are_possible_within_the_declared_range() -> None:
+    state = priced(made(age=400, certainty=1.0, value=1.0), 0.1, 0.1, 0.1)
+    assert epsilon(state, ALL) == 0.0
+    state.scale[:2] = 0.2, 0.5
+    assert epsilon(state, ALL) > 0.0
+    state.scale[:2] = 0.5, 0.5
+    assert epsilon(state, ALL) == 0.0
 
 
 def test_exploring_is_rarer_the_older_the_surer_and_the_dearer() -> None:
@@ -317,7 +338,7 @@ def test_a_campaign_comes_first_until_it_is_clear_what_matters() -> None:
     assert epsilon(state, ALL) == exploration.MAX_EPSILON
     state.wide_rounds.clock[0] += 1
     nothing = math.exp(state.weights.log[0])
-    usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing, grows=True)
+    usual = by_formula(YOUNG + 1, doubtful["certainty"], 0.5, 0.5, loss, nothing, doubted_too=False)
     assert epsilon(state, ALL) == pytest.approx(usual)
     state.wide_rounds.clock[0] = 7
     state.book["certainty"] = 1.01 - exploration.CAMPAIGN_DOUBT
@@ -330,7 +351,7 @@ def test_with_very_many_features_a_dear_round_is_feared_less() -> None:
     state = priced(growing(**sure), loss, 0.0, 0.0)
     nothing = math.exp(state.weights.log[0])
     cheap = exploration.GROWING_HEADROOM / exploration.HEADROOM
-    usual = by_formula(400, 1.0, 0.5, 0.5, cheap, nothing, grows=True)
+    usual = by_formula(400, 1.0, 0.5, 0.5, cheap, nothing, doubted_too=False)
     assert epsilon(state, ALL) == pytest.approx(usual / 2)
 
 

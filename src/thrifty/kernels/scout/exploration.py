@@ -6,7 +6,7 @@ import math
 
 from thrifty.kernels.runtime.arrays import Bools
 from thrifty.kernels.runtime.compilation import jit_inner
-from thrifty.kernels.scout import prices, sure_actions, wide_rounds
+from thrifty.kernels.scout import prices, reward_scale, sure_actions, wide_rounds
 from thrifty.kernels.scout.reward_scale import SPAN
 from thrifty.kernels.scout.state import ScoutState, blind_mean
 
@@ -16,6 +16,8 @@ EPSILON, MIN_EPSILON, MAX_EPSILON = 0.7, 0.005, 0.5
 AMBIGUITY = 6.0
 MIN_MATTERING, CAREFUL = 0.1, 0.25
 PROBES = 0.25
+UNSEEN = 0.25
+"""Rewards larger than any so far by this share of their range are possible, if declared."""
 HEADROOM, MIN_LOSS = 0.8, 0.02
 GROWING_HEADROOM = 0.4
 LOSS = 0.6
@@ -36,8 +38,13 @@ when the hazard of changes is estimated, and the largest chance of such a test."
 
 @jit_inner
 def headroom_of(state: ScoutState) -> float:
-    """Return U, the largest possible improvement over the present value."""
-    return max(0.0, 1.0 - state.book[0]["value"])
+    """Return U, the largest possible improvement over the present value.
+
+    If the declared range goes further than the rewards seen, the largest one may not have been
+    seen yet. A sure action may even be the best of all so far.
+    """
+    least = 0.0 if reward_scale.is_top_declared(state.scale) else UNSEEN
+    return max(least, 1.0 - state.book[0]["value"])
 
 
 @jit_inner
@@ -58,12 +65,17 @@ def chance_to_explore(state: ScoutState, explored: Bools) -> float:
     feature. The number of explore rounds needed to find the features that matter hardly depends on
     the number of features, but their cost does. So with very many features a campaign of explore
     rounds comes first, until it is clear which features matter.
+
+    While hardly anything but sure actions is exploited, the sets with the largest weights agree on
+    the action. Which of them is right does not matter, so this doubt does not count.
     """
     book = state.book
     age = book[0]["age"]
     if age == 0:
         return 1.0
     doubt = 1 - book[0]["certainty"]
+    if is_asleep(state) and not grows(state):
+        doubt = 0.0
     epsilon = max(MIN_EPSILON, EPSILON * (1 + AMBIGUITY * doubt) / math.sqrt(age))
     price = _price(state, explored)
     if age <= YOUNG:

@@ -23,8 +23,9 @@ from thrifty.kernels.shared.cusum import add_to_cusum
 from thrifty.kernels.shared.linear import copy
 
 SLOTS = 5
-MIN_AGE_TO_STORE, MIN_AGE_TO_RECALL = 100, 300
-"""A shorter regime is not stored, or not recalled: it has learnt too little."""
+MIN_AGE_TO_STORE = 300
+"""A shorter regime is not stored: it has learnt too little, and its value is too optimistic, since
+there is a bonus for cells with few visits in it."""
 EVIDENCE_TO_RESTORE, EVIDENCE_TO_DROP = 4.0, -6.0
 EVIDENCE_OF_RETURN = 5.0
 """The same for a regime that returns unnoticed: it is tested for very many rounds."""
@@ -201,15 +202,11 @@ def _mean_in(regimes: Regimes, k: int, subsets: Subsets, j: int, codes: Ints, ac
 
 @jit_inner
 def best_former(regimes: Regimes) -> int:
-    """Return the stored regime with the largest value, or NONE.
-
-    The value of a young regime is too optimistic: a bonus for cells with few visits is in it.
-    """
+    """Return the stored regime with the largest value, or NONE."""
     best = NONE
     for k in range(SLOTS):
-        book = regimes.books[k]
-        lasted = book["status"] != EMPTY and book["age"] >= MIN_AGE_TO_RECALL
-        if lasted and (best == NONE or regimes.values[k] > regimes.values[best]):
+        stored = regimes.books[k]["status"] != EMPTY
+        if stored and (best == NONE or regimes.values[k] > regimes.values[best]):
             best = k
     return best
 

@@ -39,6 +39,12 @@ def declared(scale: Floats, value: float) -> float:
 
 
 @jit_inner
+def is_top_declared(scale: Floats) -> bool:
+    """Return True if the learnt range ends where the declared one does."""
+    return scale[LOW] + scale[SPAN] >= 1.0 - MIN_SPAN
+
+
+@jit_inner
 def note_reward(scale: Floats, reward: float) -> tuple[float, float]:
     """Extend the range; return f and g, with which f r + g converts rewards to the new scale."""
     scale[SEEN] += 1.0
