@@ -19,7 +19,7 @@ def benchmarks(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 TABLES = [
     ("NCC-UCRL2 on the published arrays", "Time a round", 3),
     ("Every policy, compiled", "Time a round", 10),
-    ("Every policy, compiled", "Related work in the benchmark", 20),
+    ("Every policy, compiled", "Related work in the benchmark", 6),
     ("One live decision", "Time a round", 11),
     ("Growth", "Features, the paper's text", 2),
     ("Growth", "Actions", 2),
