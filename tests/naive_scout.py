@@ -295,6 +295,8 @@ def candidates(listed: Mapping[Set, float], sets: Sequence[Set]) -> list[Set]:
 def within_budget(reward: float, price: float, for_nothing: float, budget: float) -> float:
     """Return what a set is worth that is bought as often as the budget allows, else nothing."""
     often = budget / price if price > budget else 1.0
+    if often == 0:
+        return for_nothing
     return often * (reward - price) + (1 - often) * for_nothing
 
 

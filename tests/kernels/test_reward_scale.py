@@ -55,8 +55,8 @@ def test_the_declared_range_stays_if_it_is_nearly_covered_or_rewards_are_all_ali
 def test_the_learnt_range_may_end_where_the_declared_one_does(
     rewards: tuple[float, float], is_top: bool
 ) -> None:
-    assert is_top_declared(seen(*rewards)) is True  # too few rewards for a range of their own
-    assert is_top_declared(seen(*rewards * MIN_REWARDS)) is is_top
+    assert is_top_declared(seen(*rewards))  # too few rewards for a range of their own
+    assert bool(is_top_declared(seen(*rewards * MIN_REWARDS))) == is_top
 
 
 @repeatable

@@ -132,6 +132,14 @@ def test_a_set_that_was_never_seen_whole_is_worth_nothing() -> None:
     assert comparison.worth[1, 0] == -np.inf
 
 
+def test_without_a_budget_a_priced_set_that_was_never_seen_whole_is_no_candidate() -> None:
+    tables, weights, rounds, comparison = told_by_one_feature()
+    rounds.observed[:] = 0
+    chosen, value = best_set(tables, weights, rounds, comparison, np.array([0.1]), 0.5, 0.0)
+    assert chosen == 0
+    assert value == comparison.worth[0, 0]
+
+
 def test_only_the_last_states_count() -> None:
     tables, weights, rounds, comparison = told_by_one_feature()
     for unseen in range(STATES + 1):

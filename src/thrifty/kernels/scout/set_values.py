@@ -211,6 +211,8 @@ def _best(candidates: Ints, worth: Floats, compared: int, budget: float) -> tupl
     for k in range(1, compared):
         price = worth[k, 1]
         often = budget / price if price > budget else 1.0
+        if often == 0.0:  # never bought; its worth may be -inf, and 0 * -inf is nan
+            continue
         other = often * (worth[k, 0] - price) + (1 - often) * worth[0, 0]
         if other > value:
             best, value = k, other
