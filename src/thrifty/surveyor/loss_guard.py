@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 EXPLORING_SHARE = 0.75
 """Share of the largest loss at which exploring stops if there is a plan to try with the rest."""
 TRIAL_SHARE = 1.15
-"""Share of the default limit at which a clearly better plan is no longer carried out either."""
+"""A clearly better plan may lose up to this share of the default limit."""
 VERY_CLEAR = 4.0
 """Standard errors by which a plan must seem better than buying nothing not to need the limit."""
 RULED_OUT = 2.0
@@ -115,9 +115,8 @@ class LossGuard:
             Number of cases so far.
         clearness : float
             Standard errors by which the plan seems better than buying nothing. By default a clear
-            plan may lose a little more than exploring, and there is no doubt about a very clear
-            one, unless it has lost before. A limit that was given, or one against a given plan, has
-            no exception.
+            plan may lose a little more than exploring. A very clear one needs no limit, unless it
+            has lost before. A limit that was given, or one against a given plan, has no exception.
 
         Returns
         -------

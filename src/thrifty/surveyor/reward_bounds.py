@@ -89,11 +89,8 @@ class RewardBounds:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON values."""
-        seen = [row if np.isfinite(row).all() else None for row in self._seen]
-        return {
-            "numbers": self._numbers.tolist(),
-            "seen": [None if row is None else row.tolist() for row in seen],
-        }
+        seen = [row.tolist() if np.isfinite(row).all() else None for row in self._seen]
+        return {"numbers": self._numbers.tolist(), "seen": seen}
 
     def restore(self, plain: dict[str, Any]) -> None:
         """Restore what `to_dict` returned."""
